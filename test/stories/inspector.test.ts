@@ -1,4 +1,4 @@
-/** The CLI of MCP Inspector against a hub. */
+/** Runs the CLI of MCP Inspector against a hub. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -10,9 +10,9 @@ import { tempFolder } from "../support/temp-folder.ts";
 const INSPECTOR = fileURLToPath(
   import.meta.resolve("@modelcontextprotocol/inspector/clients/launcher/build/index.js"),
 );
-const TOKEN = "sbx_of_the_story_of_the_inspector";
+const TOKEN = "sbx_inspector_story";
 
-it("lists the tools of a hub and calls one", async () => {
+it("MCP Inspector lists the tools of a hub and calls one, and fails with a wrong token", async () => {
   const hub = await startHubProcess({
     data: tempFolder(),
     env: { GITHUB_WEBHOOK_SECRET: SECRET, SIGNALBOX_TOKEN: TOKEN },
@@ -20,12 +20,12 @@ it("lists the tools of a hub and calls one", async () => {
   onTestFinished(async () => void (await hub.stop()));
   expect((await deliver(hub.url)).status).toBe(202);
   const home = tempFolder();
-  const inspect = async (token: string, ...args: string[]) => {
-    const target = [`${hub.url}/mcp`, "--transport", "http"];
+  const inspect = async (token: string, method: string, ...options: string[]) => {
+    const server = [`${hub.url}/mcp`, "--transport", "http"];
     const header = ["--header", `Authorization: Bearer ${token}`];
     const { stdout } = await promisify(execFile)(
       process.execPath,
-      [INSPECTOR, "--cli", ...target, "--method", ...args, ...header],
+      [INSPECTOR, "--cli", ...server, "--method", method, ...options, ...header],
       // The Inspector writes a file to the home folder.
       { env: { PATH: process.env.PATH, HOME: home }, timeout: 100_000 },
     );
@@ -36,5 +36,5 @@ it("lists the tools of a hub and calls one", async () => {
   expect(await inspect(TOKEN, "tools/call", "--tool-name", "get_pending_status")).toMatchObject({
     structuredContent: { pending_count: 1, types: { issues: 1 } },
   });
-  await expect(inspect("guess", "tools/list")).rejects.toThrow();
+  await expect(inspect("wrong-token", "tools/list")).rejects.toThrow();
 });

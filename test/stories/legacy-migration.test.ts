@@ -1,4 +1,7 @@
-/** Flows of a legacy system run after the migration: in the hub's database, and with `import-flows`. */
+/**
+ * A hub migrates legacy flows when it starts with a legacy database. `import-flows` migrates them from
+ * a file.
+ */
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -21,8 +24,8 @@ import { tempFolder } from "../support/temp-folder.ts";
 
 const FORMS: LegacyForm[] = ["flow tools", "trigger tools"];
 
-/** The server that the flows call. */
-async function startServer(): Promise<string> {
+/** Starts the server that the flows call. Returns its origin. */
+async function startCalledServer(): Promise<string> {
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? "", "http://x");
     response.setHeader("content-type", "application/json");
@@ -46,14 +49,14 @@ const envOf = (data: string) => ({
   SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1",
 });
 
-async function start(data: string): Promise<HubProcess> {
+async function startHub(data: string): Promise<HubProcess> {
   const hub = await startHubProcess({ data, env: envOf(data) });
   onTestFinished(async () => void (await hub.stop("SIGKILL")));
   return hub;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the tests read responses of every shape
-async function call(hub: HubProcess, path: string, body?: unknown): Promise<any> {
+async function callApi(hub: HubProcess, path: string, body?: unknown): Promise<any> {
   const response = await fetch(`${hub.url}/api/${path}`, {
     method: body === undefined ? "GET" : "POST",
     headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" },
@@ -62,16 +65,17 @@ async function call(hub: HubProcess, path: string, body?: unknown): Promise<any>
   return response.json();
 }
 
-interface Expected {
-  trigger?: string;
+interface ExpectedRun {
+  /** The legacy flow has no `UserIntent`. The migration creates one if the flow itself is a tool. */
+  isWithoutIntent?: boolean;
   input?: object;
   output: unknown;
 }
 
-/** By flow: what a run returns. */
-const RESULTS: Record<string, Expected> = {
+/** By flow id. */
+const EXPECTED_RUNS: Record<string, ExpectedRun> = {
   hello: { output: "Hello, world!" },
-  // The optional argument is empty.
+  // Without an argument, the optional parameter `title` is empty.
   greet: { input: { who: "Ada" }, output: "Hello Ada!" },
   weather: { input: { city: "Bern" }, output: "Fine in Bern (200, Bern)" },
   post: {
@@ -83,79 +87,87 @@ const RESULTS: Record<string, Expected> = {
   names: { output: "Ada and 2 in all" },
   introduce: { input: { person: "Grace" }, output: "Hello Grace!" },
   relay: { output: "They said: Hello, world!" },
-  "no-intent": { trigger: "migrated", output: "Fine in Bern" },
+  "no-intent": { isWithoutIntent: true, output: "Fine in Bern" },
   order: { output: "An order" },
   "order-copy": { output: "A copy" },
   "long-tool": { output: "Long" },
-  "long-name": { trigger: "migrated", output: "Long name" },
+  "long-name": { isWithoutIntent: true, output: "Long name" },
   several: { output: "From the first" },
 };
-/** Flows of the later form without a UserIntent are no tools: they are published, but cannot start. */
-const withTrigger = (form: LegacyForm) =>
-  Object.entries(RESULTS).filter(
-    ([, { trigger }]) => form === "flow tools" || trigger === undefined,
+/** In the form "trigger tools", a flow without a `UserIntent` is published, but it cannot start. */
+const runsThatCanStart = (form: LegacyForm) =>
+  Object.entries(EXPECTED_RUNS).filter(
+    ([, { isWithoutIntent }]) => form === "flow tools" || !isWithoutIntent,
   );
 
-async function expectResults(hub: HubProcess, form: LegacyForm): Promise<void> {
-  for (const [id, { input = {}, output }] of withTrigger(form)) {
-    const flow = await call(hub, `flows/${id}`);
+async function expectOutputs(hub: HubProcess, form: LegacyForm): Promise<void> {
+  for (const [id, { input = {}, output }] of runsThatCanStart(form)) {
+    const flow = await callApi(hub, `flows/${id}`);
     expect(flow, id).toMatchObject({ version: 1, errors: [] });
     const trigger = flow.nodes.find(({ type }: { type: string }) => type === "UserIntent").id;
-    const run = await call(hub, `flows/${id}/runs?wait=1`, { trigger, input });
+    const run = await callApi(hub, `flows/${id}/runs?wait=1`, { trigger, input });
     expect([id, run.error, run.output]).toEqual([id, null, output]);
   }
 }
 
-const toolsOf = async (hub: HubProcess, app: string) =>
+const toolNamesOf = async (hub: HubProcess, app: string) =>
   (await (await newest(`${hub.url}/mcp/${app}`, ADMIN)).tools()).map(({ name }) => name);
 
-describe.each(FORMS)("a database with %s", (form) => {
-  it("is migrated when the hub starts; every flow with an equivalent runs", async () => {
+describe.each(FORMS)("a legacy database with %s", (form) => {
+  it("is migrated when the hub starts, and the published flows run", async () => {
     const data = tempFolder();
-    createLegacyDatabase(join(data, "signalbox.db"), form, await startServer());
-    const hub = await start(data);
-    await expectResults(hub, form);
+    createLegacyDatabase(join(data, "signalbox.db"), form, await startCalledServer());
+    const hub = await startHub(data);
+    await expectOutputs(hub, form);
 
-    const several = await call(hub, "flows/several/runs?wait=1", { trigger: "u2", input: {} });
+    const secondIntent = { trigger: "u2", input: {} };
+    const several = await callApi(hub, "flows/several/runs?wait=1", secondIntent);
     expect(several.output).toBe("From the second");
-    const unconnected = await call(hub, "flows/unconnected");
+    const unconnected = await callApi(hub, "flows/unconnected");
     expect(unconnected).toMatchObject({
       version: 1,
       warnings: [{ nodeId: "u1" }, { nodeId: "r1" }],
     });
-    const nowhere = await call(hub, "flows/unconnected/runs?wait=1", { trigger: "u1", input: {} });
-    expect(nowhere.error.message).toMatch(/is not connected to any nodes/);
-    // Types without an equivalent stay as they are, and are reported by name and reason.
+    const failedRun = await callApi(hub, "flows/unconnected/runs?wait=1", {
+      trigger: "u1",
+      input: {},
+    });
+    expect(failedRun.error.message).toMatch(/is not connected to any nodes/);
+    // Flows with a node type that has no equivalent are migrated, but not published. The hub logs why.
     for (const [id, name, type] of [
       ["interface", "Table", "Interface"],
       ["stat", "Count", "StatCard"],
     ]) {
-      const flow = await call(hub, `flows/${id}`);
+      const flow = await callApi(hub, `flows/${id}`);
       expect(flow).toMatchObject({ version: null, nodes: [{}, { type }] });
       expect(flow.errors.map(({ message }: { message: string }) => message)).toEqual([
         `${name}: unknown node type ${type}`,
       ]);
       expect(hub.output()).toContain(`not published: The flow cannot run yet: ${name}: unknown`);
     }
-    expect(await call(hub, "flows/long-name")).toMatchObject({ name: LONG_NAME });
+    expect(await callApi(hub, "flows/long-name")).toMatchObject({ name: LONG_NAME });
 
-    const weather = ["getWeatherData", "greet", "introduce", "names", "relay", "say_hello"];
-    const shop = [LONG_TOOL, "get_order", "get_order_2", "second", "several", "unconnected"];
-    const created = form === "flow tools" ? ["no_intent", "long_name"] : [];
-    expect(await toolsOf(hub, "weather-desk")).toEqual(
-      [...weather, ...created.slice(0, 1)].toSorted(),
+    const weatherTools = ["getWeatherData", "greet", "introduce", "names", "relay", "say_hello"];
+    const shopTools = [LONG_TOOL, "get_order", "get_order_2", "second", "several", "unconnected"];
+    const createdTools = form === "flow tools" ? ["no_intent", "long_name"] : [];
+    expect(await toolNamesOf(hub, "weather-desk")).toEqual(
+      [...weatherTools, ...createdTools.slice(0, 1)].toSorted(),
     );
-    expect(await toolsOf(hub, "shop")).toEqual([...shop, ...created.slice(1)].toSorted());
+    expect(await toolNamesOf(hub, "shop")).toEqual(
+      [...shopTools, ...createdTools.slice(1)].toSorted(),
+    );
 
-    // A second start changes nothing, and the rows are still there.
-    const listOf = (from: HubProcess) =>
-      Promise.all(["weather-desk", "shop"].map((app) => call(from, `apps/${app}/flows?limit=100`)));
-    const flows = await listOf(hub);
+    // A second start changes no flow, and the legacy rows are kept.
+    const listFlows = (target: HubProcess) =>
+      Promise.all(
+        ["weather-desk", "shop"].map((app) => callApi(target, `apps/${app}/flows?limit=100`)),
+      );
+    const flows = await listFlows(hub);
     expect(flows.map(({ items }) => items.length)).toEqual([8, 8]);
     await hub.stop();
-    const again = await start(data);
-    expect(await listOf(again)).toEqual(flows);
-    await again.stop();
+    const restarted = await startHub(data);
+    expect(await listFlows(restarted)).toEqual(flows);
+    await restarted.stop();
     const db = new DatabaseSync(join(data, "signalbox.db"), { readOnly: true });
     const count = (table: string) => db.prepare(`SELECT count(*) AS n FROM ${table}`).get();
     expect(count("migrated_flows")).toEqual({ n: 16 });
@@ -165,7 +177,7 @@ describe.each(FORMS)("a database with %s", (form) => {
   });
 
   it("is imported by import-flows, as a database or as JSON, with the same results", async () => {
-    const origin = await startServer();
+    const origin = await startCalledServer();
     const folder = tempFolder();
     const database = join(folder, "legacy.sqlite");
     createLegacyDatabase(database, form, origin);
@@ -173,8 +185,7 @@ describe.each(FORMS)("a database with %s", (form) => {
     writeFileSync(json, JSON.stringify({ apps: legacyApps(), flows: legacyFlows(form, origin) }));
     for (const file of [database, json]) {
       const data = tempFolder();
-      const first = await start(data);
-      await first.stop();
+      await (await startHub(data)).stop();
       const { stdout, stderr } = await runCli(["import-flows", file, "--publish"], {
         env: envOf(data),
       });
@@ -182,24 +193,24 @@ describe.each(FORMS)("a database with %s", (form) => {
       for (const type of ["Interface", "StatCard"])
         expect(stdout).toMatch(new RegExp(`not published: .*unknown node type ${type}`));
       expect(stdout.match(/not published/g)).toHaveLength(2);
-      await expectResults(await start(data), form);
+      await expectOutputs(await startHub(data), form);
     }
   });
 });
 
-it("import-flows imports the apps of a database whatever their slugs are; an invalid app fails alone", async () => {
+it("import-flows replaces duplicate and invalid slugs of apps, and skips only an app with an invalid name", async () => {
   const data = tempFolder();
-  await (await start(data)).stop();
+  await (await startHub(data)).stop();
   const file = join(tempFolder(), "apps.db");
   const db = new DatabaseSync(file);
   db.exec("CREATE TABLE apps (id TEXT, slug TEXT, name TEXT)");
   db.exec("CREATE TABLE flows (id TEXT, appId TEXT, name TEXT, toolName TEXT, nodes TEXT)");
   const apps = [["shop"], ["Shop!"], ["日本"], ["größe"], ["long", "x".repeat(9_000)]];
-  for (const [nth, [slug = "", name = slug]] of apps.entries()) {
-    db.prepare("INSERT INTO apps VALUES (?, ?, ?)").run(`a${nth}`, slug, name);
+  for (const [index, [slug = "", name = slug]] of apps.entries()) {
+    db.prepare("INSERT INTO apps VALUES (?, ?, ?)").run(`a${index}`, slug, name);
     const nodes = '[{"id":"r","type":"Return","name":"End"}]';
     const insert = db.prepare("INSERT INTO flows VALUES (?, ?, 'Go', 'go', ?)");
-    insert.run(`f${nth}`, `a${nth}`, nodes);
+    insert.run(`f${index}`, `a${index}`, nodes);
   }
   db.close();
   const { code, stdout, stderr } = await runCli(["import-flows", file], { env: envOf(data) });
@@ -212,18 +223,18 @@ it("import-flows imports the apps of a database whatever their slugs are; an inv
 
 it("import-flows rejects a damaged database", async () => {
   const data = tempFolder();
-  await (await start(data)).stop();
+  await (await startHub(data)).stop();
   const folder = tempFolder();
-  const whole = join(folder, "whole.db");
-  createLegacyDatabase(whole, "flow tools", "http://localhost");
-  const bytes = readFileSync(whole);
-  const cut = join(folder, "cut.db");
-  writeFileSync(cut, bytes.subarray(0, 5_000));
-  const header = join(folder, "header.db");
-  writeFileSync(header, bytes.subarray(0, 16));
-  const noise = join(folder, "noise.db");
-  writeFileSync(noise, Buffer.concat([bytes.subarray(0, 100), Buffer.alloc(bytes.length, 0xa5)]));
-  for (const path of [cut, header, noise]) {
+  const intact = join(folder, "intact.db");
+  createLegacyDatabase(intact, "flow tools", "http://localhost");
+  const bytes = readFileSync(intact);
+  const truncated = join(folder, "truncated.db");
+  writeFileSync(truncated, bytes.subarray(0, 5_000));
+  const headerOnly = join(folder, "header.db");
+  writeFileSync(headerOnly, bytes.subarray(0, 16));
+  const garbage = join(folder, "garbage.db");
+  writeFileSync(garbage, Buffer.concat([bytes.subarray(0, 100), Buffer.alloc(bytes.length, 0xa5)]));
+  for (const path of [truncated, headerOnly, garbage]) {
     const { code, stdout, stderr } = await runCli(["import-flows", path], { env: envOf(data) });
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(`${path} cannot be read as an SQLite database:`);
@@ -231,9 +242,9 @@ it("import-flows rejects a damaged database", async () => {
   }
 });
 
-it("import-flows rejects a database without legacy flows", async () => {
+it("import-flows rejects the database of another program and of a hub", async () => {
   const data = tempFolder();
-  const hub = await start(data);
+  const hub = await startHub(data);
   await hub.stop();
   const file = join(tempFolder(), "other.db");
   const db = new DatabaseSync(file);
@@ -248,7 +259,7 @@ it("import-flows rejects a database without legacy flows", async () => {
   }
 });
 
-it("a hub rejects the database of another program by name", async () => {
+it("a hub does not start with the database of another program, and names the file in the error", async () => {
   const data = tempFolder();
   const db = new DatabaseSync(join(data, "signalbox.db"));
   db.exec("CREATE TABLE flows (id TEXT, steps TEXT)");

@@ -1,17 +1,18 @@
-/** Floods that need no token, or one that can only read: unfinished bodies, tokens and WebSocket frames. */
+/** Floods from clients without a valid token, or with a read-only token. */
 import { expect, it } from "vitest";
 import { startApi } from "../support/api-client.ts";
 import { floodWithPings, sendHalfBodies, sendUnknownTokens } from "../support/attacks/floods.ts";
 import { deliver } from "../support/deliver.ts";
 import { probeHealth, residentMegabytes } from "../support/health-probe.ts";
 
-it("half-sent bodies stay within the budget, and small webhooks are accepted meanwhile", async () => {
+it("half-sent bodies do not exceed the memory budget, and small webhooks are accepted meanwhile", async () => {
   const { hub } = await startApi();
   const probe = probeHealth(hub, "half-sent bodies");
   const bodies = await sendHalfBodies(hub.url, 100);
   await expect.poll(bodies.received).toContain("too many large bodies");
   expect((await deliver(hub.url)).ok).toBe(true);
   bodies.close();
+  // The hub releases the memory of closed connections, and accepts large bodies again.
   await expect
     .poll(async () => (await deliver(hub.url, { body: " ".repeat(1_000_000) })).status)
     .not.toBe(503);
@@ -19,7 +20,7 @@ it("half-sent bodies stay within the budget, and small webhooks are accepted mea
   await probe.expectHealthy({ maxMegabytes: 1_000 });
 });
 
-it("long unknown tokens fill no cache", async () => {
+it("long unknown tokens are rejected, and do not fill the memory", async () => {
   const { hub } = await startApi();
   const probe = probeHealth(hub, "12,000 unknown tokens of 15 KB");
   for (let sent = 0; sent < 12_000; sent += 200)

@@ -1,4 +1,4 @@
-/** No webhook freezes or kills the hub: large bodies are read and compared outside of its main thread. */
+/** Large webhooks do not block or crash the hub: it parses and compares them outside of its main thread. */
 import { describe, expect, it, vi } from "vitest";
 import { type Api, type Backend, startApi } from "../support/api-client.ts";
 import { emptyObjects } from "../support/attacks/webhooks.ts";
@@ -7,11 +7,15 @@ import { edge, node } from "../support/flow-samples.ts";
 import { probeHealth } from "../support/health-probe.ts";
 import { WAIT } from "../support/timeouts.ts";
 
-const publish = async (api: Api, event: object, value: unknown = "done"): Promise<string> => {
+/** Publishes a flow whose `Event` trigger has these parameters, and which returns `value`. */
+const publish = async (api: Api, parameters: object, value: unknown = "done"): Promise<string> => {
   await api.call("POST", "/api/apps", { slug: "desk", name: "Desk" });
   const flow = {
     name: "Large",
-    nodes: [node("on", "Event", { source: "github", ...event }), node("end", "Return", { value })],
+    nodes: [
+      node("on", "Event", { source: "github", ...parameters }),
+      node("end", "Return", { value }),
+    ],
     edges: [edge("on", "end")],
   };
   const { id } = (await api.expect(201, "POST", "/api/apps/desk/flows", flow)).json;
@@ -19,29 +23,29 @@ const publish = async (api: Api, event: object, value: unknown = "done"): Promis
   return id;
 };
 const idOf = async (response: Response) => ((await response.json()) as { id: string }).id;
-const explanationOf = async (api: Api, response: Response) =>
+const explainEvent = async (api: Api, response: Response) =>
   (await api.expect(200, "GET", `/api/events/${await idOf(response)}/explain`)).text;
-const finishedRun = (api: Api) =>
+const waitForRun = (api: Api) =>
   vi.waitFor(async () => {
     const [run] = (await api.expect(200, "GET", "/api/runs")).json.items;
     expect(run?.finished_at ?? null).not.toBeNull();
     return (await api.expect(200, "GET", `/api/runs/${run.id}`)).json;
   }, WAIT);
 
-it("rejects ten webhooks with eight million values each", async () => {
+it("the hub rejects ten concurrent webhooks with eight million values each", async () => {
   const api = await startApi();
   const body = emptyObjects(24_000_000);
   const probe = probeHealth(api.hub, "ten webhooks of 24 MB");
   const responses = await Promise.all(
     Array.from({ length: 10 }, () => deliver(api.hub.url, { body })),
   );
-  const rejected = await Promise.all(
-    responses.map(async (one) => `${one.status} ${await one.text()}`),
+  const rejections = await Promise.all(
+    responses.map(async (response) => `${response.status} ${await response.text()}`),
   );
-  // Some can be too many at a time.
-  for (const one of rejected)
-    expect(one).toMatch(/^(413 .*SIGNALBOX_MAX_WEBHOOK_VALUES|503 .*too many large bodies)/);
-  expect(rejected.some((one) => one.startsWith("413 "))).toBe(true);
+  // With 503, the hub rejects a body because it is reading too many large bodies already.
+  for (const rejection of rejections)
+    expect(rejection).toMatch(/^(413 .*SIGNALBOX_MAX_WEBHOOK_VALUES|503 .*too many large bodies)/);
+  expect(rejections.some((rejection) => rejection.startsWith("413 "))).toBe(true);
   expect((await api.expect(200, "GET", "/api/events")).json.items).toEqual([]);
   await probe.expectHealthy({ maxMegabytes: 1000 });
 });
@@ -50,26 +54,29 @@ it.each([
   ["one text", { text: "ab".repeat(500_000) }, "text"],
   ["a list of texts", { text: Array.from({ length: 900 }, () => "ab".repeat(550)) }, "text[]"],
   ["a list of short texts", { text: Array.from({ length: 120_000 }, () => "abcd") }, "text[]"],
-])("compares a webhook of 1 MB, %s, with a glob of 1,000 characters", async (name, body, path) => {
-  const api = await startApi();
-  const glob = `*${"?b".repeat(498)}c*`;
-  await publish(api, { params: { [path]: { op: "glob", value: glob } } });
-  const probe = probeHealth(api.hub, `a glob on ${name}`);
-  const response = await deliver(api.hub.url, { body: JSON.stringify(body) });
-  expect(response.status).toBe(202);
-  expect(await explanationOf(api, response)).toContain("wanted glob");
-  await probe.expectHealthy();
-});
+])(
+  "a trigger compares %s in a webhook of 1 MB with a glob of 1,000 characters",
+  async (name, body, path) => {
+    const api = await startApi();
+    const glob = `*${"?b".repeat(498)}c*`;
+    await publish(api, { params: { [path]: { op: "glob", value: glob } } });
+    const probe = probeHealth(api.hub, `a glob on ${name}`);
+    const response = await deliver(api.hub.url, { body: JSON.stringify(body) });
+    expect(response.status).toBe(202);
+    expect(await explainEvent(api, response)).toContain("wanted glob");
+    await probe.expectHealthy();
+  },
+);
 
-/** A push with 500,000 values in 20 MB. */
+/** Returns the body of a push with more than 500,000 values in about 20 MB. */
 function largePush(): Buffer {
-  const commits = Array.from({ length: 62_500 }, (_, nth) => ({
-    id: `${nth}`.padStart(40, "0"),
-    message: `Repaint the lamp ${nth} on track ${nth % 97}, and oil its bearings`,
+  const commits = Array.from({ length: 62_500 }, (_, index) => ({
+    id: `${index}`.padStart(40, "0"),
+    message: `Repaint the lamp ${index} on track ${index % 97}, and oil its bearings`,
     author: { name: "Mona Lisa", email: "mona@example.com" },
-    url: `https://github.com/octo/town/commit/${`${nth}`.padStart(40, "0")}`,
-    distinct: nth % 2 === 0,
-    added: `tracks/${nth % 97}/lamps/${nth}.json ${"·".repeat(12)}`,
+    url: `https://github.com/octo/town/commit/${`${index}`.padStart(40, "0")}`,
+    distinct: index % 2 === 0,
+    added: `tracks/${index % 97}/lamps/${index}.json ${"·".repeat(12)}`,
   }));
   return Buffer.from(
     JSON.stringify({ ref: "refs/heads/main", repository: { full_name: "octo/town" }, commits }),
@@ -79,7 +86,7 @@ function largePush(): Buffer {
 describe.each<Backend>(["SQLite", "PostgreSQL"])(
   "a realistic webhook of 20 MB, on %s",
   (backend) => {
-    it("is accepted, compared, and read by its flow", async () => {
+    it("is accepted, and its trigger and its flow read it", async () => {
       const api = await startApi(backend);
       await publish(
         api,
@@ -96,7 +103,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])(
       const response = await deliver(api.hub.url, { body, type: "push" });
       expect(response.status).toBe(202);
       const id = await idOf(response);
-      expect(await finishedRun(api)).toMatchObject({
+      expect(await waitForRun(api)).toMatchObject({
         status: "succeeded",
         output: expect.stringContaining("the lamp 62499 on"),
       });

@@ -1,4 +1,7 @@
-/** No run freezes or kills the hub: what it stores is limited, and what others read of it is short. */
+/**
+ * Large runs do not block or crash the hub: the bytes that a run stores are limited, and responses
+ * contain only previews of large values.
+ */
 import { LargeJson } from "@signalbox/rules/large-json.ts";
 import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { openPostgres } from "../../packages/hub/src/store/backends/postgres.ts";
@@ -26,21 +29,21 @@ const publish = async (api: Api, flow: object): Promise<string> => {
   await api.expect(200, "POST", `/api/flows/${id}/publish`);
   return id;
 };
-const start = async (api: Api, flow: string): Promise<string> =>
+const startRun = async (api: Api, flow: string): Promise<string> =>
   (await api.expect(202, "POST", `/api/flows/${flow}/runs`, { trigger: TRIGGER })).json.id;
 /** Dozens of large outputs take a minute on a busy machine. */
-const PATIENT = { ...WAIT, timeout: 5 * MAX_WAIT_MS };
+const LONG_WAIT = { ...WAIT, timeout: 5 * MAX_WAIT_MS };
 const waitForEnd = (api: Api, id: string) =>
   vi.waitFor(async () => {
     const response = await api.expect(200, "GET", `/api/runs/${id}`);
     expect(response.json.finished_at).not.toBeNull();
     return response;
-  }, PATIENT);
+  }, LONG_WAIT);
 
 const RUNS = loadOf(15);
 
-/** Opens streams of a run that are never read. */
-async function openUnread(api: Api, run: string, count: number): Promise<void> {
+/** Opens streams of a run, and never reads them. */
+async function openUnreadStreams(api: Api, run: string, count: number): Promise<void> {
   const abort = new AbortController();
   onTestFinished(() => abort.abort());
   const headers = { authorization: `Bearer ${ADMIN}` };
@@ -49,25 +52,25 @@ async function openUnread(api: Api, run: string, count: number): Promise<void> {
 }
 
 describe.each<Backend>(["SQLite", "PostgreSQL"])("a run with large values, on %s", (backend) => {
-  it("fails at the step that exceeds its budget", async () => {
+  it("fails at the step that exceeds its byte budget", async () => {
     const api = await startApi(backend);
     const flow = await publish(api, runBeyondItsBudget());
     const probe = probeHealth(api.hub, `60 outputs of 3.9 MB on ${backend}`);
-    const { json } = await waitForEnd(api, await start(api, flow));
+    const { json } = await waitForEnd(api, await startRun(api, flow));
     expect(json).toMatchObject({ status: "failed", error: { code: "run_too_large" } });
     expect(json.error.message).toContain("SIGNALBOX_RUN_BYTES");
     expect(json.steps.length).toBeLessThan(40);
     await probe.expectHealthy();
   });
 
-  it("is returned as previews, and each value as a whole or in ranges", async () => {
+  it("is returned with previews of its values, which can be read whole or in ranges", async () => {
     const output = "x".repeat(3_900_000);
     const { env, id } = await storeRun(backend, 39, 1, (nth) =>
       sampleStep({ nth, node_id: `n${nth}`, output }),
     );
     const api = await startApi(backend, env);
     const probe = probeHealth(api.hub, `reads of a run of 152 MB on ${backend}`);
-    await openUnread(api, id, 10);
+    await openUnreadStreams(api, id, 10);
     const { json, text } = await api.expect(200, "GET", `/api/runs/${id}`);
     expect(text.length).toBeLessThan(100_000);
     expect(json).toMatchObject({ status: "succeeded", output: { ok: true } });
@@ -76,12 +79,12 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run with large values, on %s
     const path = `/api/runs/${id}/steps/${step.nth}/output`;
     expect((await api.expect(200, "GET", path)).json).toHaveLength(3_900_000);
     const headers = { authorization: `Bearer ${ADMIN}`, range: "bytes=3900000-" };
-    const part = await fetch(api.hub.url + path, { headers });
-    expect([part.status, await part.text()]).toEqual([206, 'x"']);
+    const lastBytes = await fetch(api.hub.url + path, { headers });
+    expect([lastBytes.status, await lastBytes.text()]).toEqual([206, 'x"']);
     await probe.expectHealthy();
   });
 
-  it("does not delay lists of runs, pages and streams", async () => {
+  it("does not block the hub when runs are listed, read and streamed", async () => {
     const output = new LargeJson(`"${"x".repeat(15_000_000)}"`) as never;
     const { env, ids } = await storeRuns(backend, RUNS, {
       steps: [1, 2, 3].map((nth) => sampleStep({ nth, node_id: `n${nth}`, output })),
@@ -89,7 +92,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run with large values, on %s
     });
     const api = await startApi(backend, env);
     const probe = probeHealth(api.hub, `lists of ${RUNS} runs of 60 MB on ${backend}`);
-    await openUnread(api, ids[0] as string, 60);
+    await openUnreadStreams(api, ids[0] as string, 60);
     const preview = { $preview: expect.stringMatching(/^"x+$/), bytes: 15_000_002 };
     const lists = ids.map(() => api.expect(200, "GET", "/api/runs?limit=100&values=1"));
     for (const { json } of await Promise.all(lists))
@@ -103,27 +106,28 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run with large values, on %s
     await probe.expectHealthy();
   });
 
-  it("is resumed with a part of its outputs, together with others", async () => {
+  it("does not block the hub when it is claimed together with other large runs", async () => {
     const output = "x".repeat(15_000);
-    const steps = Array.from({ length: 2_000 }, (_, at) =>
-      sampleStep({ nth: at + 1, node_id: "n", item: `each:${at}`, output }),
+    const steps = Array.from({ length: 2_000 }, (_, index) =>
+      sampleStep({ nth: index + 1, node_id: "n", item: `each:${index}`, output }),
     );
     const { env, ids } = await storeRuns(backend, RUNS, { steps, next: failed }, 10_000);
     const api = await startApi(backend, env);
     const probe = probeHealth(api.hub, `a claim of ${RUNS} runs of 30 MB on ${backend}`);
     await vi.waitFor(async () => {
       const { json } = await api.expect(200, "GET", "/api/runs?limit=100");
-      const ended = ids.map(() => expect.objectContaining({ code: "no_trigger" }));
-      expect(json.items.map((run: { error: object }) => run.error)).toEqual(ended);
-    }, PATIENT);
+      // The trigger of the sample runs does not exist, so they fail when they are executed.
+      const errors = ids.map(() => expect.objectContaining({ code: "no_trigger" }));
+      expect(json.items.map((run: { error: object }) => run.error)).toEqual(errors);
+    }, LONG_WAIT);
     await probe.expectHealthy();
   });
 
-  it("cannot emit an event that is too large to be read", async () => {
+  it("fails if it emits an event of 468 MB, and the event is not stored", async () => {
     const api = await startApi(backend);
     const flow = await publish(api, eventOf468Megabytes());
     const probe = probeHealth(api.hub, `an event of 468 MB on ${backend}`);
-    const { json } = await waitForEnd(api, await start(api, flow));
+    const { json } = await waitForEnd(api, await startRun(api, flow));
     expect(json).toMatchObject({
       status: "failed",
       error: { code: "input_too_large", node_id: "emit" },
@@ -141,7 +145,7 @@ async function callMcpTool(api: Api, name: string, args: object): Promise<string
 
 const STEPS = loadOf(100_000);
 
-/** An empty store, and the settings of a hub that uses it. */
+/** Opens an empty store. Returns it with the settings of a hub that uses it. */
 async function openStore(backend: Backend) {
   const data = tempFolder();
   const env: Record<string, string> = {
@@ -155,7 +159,7 @@ async function openStore(backend: Backend) {
   return { store, env: { ...env, DATABASE_URL: databaseUrl } };
 }
 
-/** Stores runs with the same progress, one after the other. They may be due again after `retryInMs`. */
+/** Stores runs with the same progress. With `retryInMs`, they become due again after that time. */
 async function storeRuns(
   backend: Backend,
   count: number,
@@ -164,7 +168,7 @@ async function storeRuns(
 ) {
   const { store, env } = await openStore(backend);
   const ids: string[] = [];
-  for (let nth = 0; nth < count; nth += 1) {
+  for (let stored = 0; stored < count; stored += 1) {
     await store.queueRuns([sampleRun({ tenant: "local" })]);
     const claimed = await claimExactly(store, 1);
     await save(store, claimed, progress);
@@ -178,19 +182,19 @@ async function storeRuns(
   return { env, ids };
 }
 
-/** Stores a run with its steps. Returns the settings of a hub with this run, and the run's id. */
+/** Stores a run with its steps. Returns the id of the run, and the settings of a hub that has it. */
 async function storeRun(
   backend: Backend,
-  count: number,
-  batch: number,
-  step: (nth: number) => Step,
+  stepCount: number,
+  batchSize: number,
+  createStep: (nth: number) => Step,
 ): Promise<{ env: Record<string, string>; id: string }> {
   const { store, env } = await openStore(backend);
   await store.queueRuns([sampleRun({ tenant: "local" })]);
   const [claimed] = await claimExactly(store, 1);
-  for (let from = 1; from <= count; from += batch)
+  for (let first = 1; first <= stepCount; first += batchSize)
     await save(store, [claimed], {
-      steps: Array.from({ length: batch }, (_, at) => step(from + at)),
+      steps: Array.from({ length: batchSize }, (_, index) => createStep(first + index)),
     });
   await save(store, [claimed]);
   await store.close();
@@ -205,9 +209,9 @@ it.each<Backend>(["SQLite", "PostgreSQL"])(
     );
     const api = await startApi(backend, env);
     const getRun = () => callMcpTool(api, "AUTOMATION_RUN_GET", { run_id: id });
-    await getRun(); // loads the MCP SDK
+    await getRun(); // loads the MCP SDK before the measurement
     const probe = probeHealth(api.hub, `reads of ${STEPS} steps on ${backend}`);
-    await openUnread(api, id, 10);
+    await openUnreadStreams(api, id, 10);
     const first = await api.expect(200, "GET", `/api/runs/${id}`);
     expect(first.json.steps).toHaveLength(500);
     expect(first.text.length).toBeLessThan(1_100_000);
@@ -224,14 +228,15 @@ it.each<Backend>(["SQLite", "PostgreSQL"])(
       openSse(`${api.hub.url}/api/runs/${id}/stream`, { authorization: `Bearer ${ADMIN}` });
     let reader = await openStream();
     await reader.ended;
-    // An outage breaks the stream, and PostgreSQL on a busy machine can look like one.
+    // The hub breaks a stream when the database fails. On a busy machine, PostgreSQL can be so slow
+    // that the hub takes it for a failure.
     while (reader.isBroken()) {
       reader = await openStream();
       await reader.ended;
     }
-    const streamed = reader.messages.map(({ data }) => (data.steps as object[]).length);
-    expect(Math.max(...streamed)).toBeLessThanOrEqual(100);
-    expect(streamed.reduce((sum, length) => sum + length, 0)).toBe(STEPS);
+    const stepCounts = reader.messages.map(({ data }) => (data.steps as object[]).length);
+    expect(Math.max(...stepCounts)).toBeLessThanOrEqual(100);
+    expect(stepCounts.reduce((sum, count) => sum + count, 0)).toBe(STEPS);
     const text = await getRun();
     expect(text).toMatch(new RegExp(`"omitted_steps\\\\?":${STEPS - 60}`));
     expect(text.length).toBeLessThan(100_000);

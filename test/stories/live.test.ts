@@ -13,20 +13,23 @@ import { tempFolder } from "../support/temp-folder.ts";
 
 const TOKEN = "sbx_live_streams_story_0123";
 const bearer = { authorization: `Bearer ${TOKEN}` };
+const FOUR_SECONDS_IN_DAYS = 4 / 86_400;
 
-const startFor =
-  (host: Host) =>
-  async (env: Record<string, string> = {}, data = tempFolder()): Promise<HubProcess> => {
-    const hub = await startOn(host, {
-      data,
-      env: { GITHUB_WEBHOOK_SECRET: SECRET, SIGNALBOX_TOKEN: TOKEN, ...env },
-    });
-    onTestFinished(async () => void (await hub.stop()));
-    return hub;
-  };
+async function startHub(
+  host: Host,
+  env: Record<string, string> = {},
+  data = tempFolder(),
+): Promise<HubProcess> {
+  const hub = await startOn(host, {
+    data,
+    env: { GITHUB_WEBHOOK_SECRET: SECRET, SIGNALBOX_TOKEN: TOKEN, ...env },
+  });
+  onTestFinished(async () => void (await hub.stop()));
+  return hub;
+}
 
-const upTo = (last: number, first = 1) =>
-  Array.from({ length: last - first + 1 }, (_, at) => first + at);
+const numbersBetween = (first: number, last: number) =>
+  Array.from({ length: last - first + 1 }, (_, index) => first + index);
 
 async function send(hub: HubProcess, count: number, type = "issues"): Promise<void> {
   const responses = await Promise.all(
@@ -49,13 +52,13 @@ function openSocket(hub: HubProcess, path = "/events", headers: Record<string, s
 }
 
 describe.each(hosts)("GET /events on %s", (host) => {
-  const start = startFor(host);
-  /** An object does not watch the tokens of idle sockets: it checks them before it sends the next event. */
+  const start = (env?: Record<string, string>, data?: string) => startHub(host, env, data);
+  /** A Durable Object does not watch the tokens of idle sockets, but checks them before it sends an event. */
   const wakeIdleSockets = async (hub: HubProcess) => {
     if (host === "workerd") await send(hub, 1);
   };
 
-  it("accepts ?token= from clients that cannot set headers, and writes it nowhere", async () => {
+  it("accepts ?token= from clients that cannot set headers, and never writes the token to responses or the log", async () => {
     const hub = await start({ SIGNALBOX_LOG_LEVEL: "trace" });
     const sse = await openSse(`${hub.url}/events?token=${TOKEN}`, {});
     const { messages, seqs } = openSocket(hub, `/events?token=${TOKEN}`, {});
@@ -65,16 +68,16 @@ describe.each(hosts)("GET /events on %s", (host) => {
     await expect.poll(sse.seqs).toEqual([1]);
     await expect.poll(seqs).toEqual([1]);
     sse.close();
-    const wrong = `${TOKEN}_wrong`;
-    const refused = await fetch(`${hub.url}/events?token=${wrong}`);
-    expect(refused.status).toBe(401);
+    const wrongToken = `${TOKEN}_wrong`;
+    const rejected = await fetch(`${hub.url}/events?token=${wrongToken}`);
+    expect(rejected.status).toBe(401);
     const pages = await Promise.all(
-      ["/metrics", "/", "/nowhere?token=".concat(wrong)].map(async (path) =>
+      ["/metrics", "/", "/nowhere?token=".concat(wrongToken)].map(async (path) =>
         (await fetch(`${hub.url}${path}`)).text(),
       ),
     );
     await hub.stop();
-    expect([await refused.text(), ...pages, hub.output()].join("\n")).not.toContain(TOKEN);
+    expect([await rejected.text(), ...pages, hub.output()].join("\n")).not.toContain(TOKEN);
   });
 
   it("sends `connected` and each event once over SSE, with its cursor as id, and resumes after Last-Event-ID", async () => {
@@ -103,7 +106,7 @@ describe.each(hosts)("GET /events on %s", (host) => {
     });
     await send(hub, 5);
     await expect.poll(() => second.seqs().length).toBe(305);
-    expect(second.seqs()).toEqual(upTo(310, 6));
+    expect(second.seqs()).toEqual(numbersBetween(6, 310));
     second.close();
     const fromStart = await openSse(`${hub.url}/events?after=0&type=issues`, bearer);
     await expect.poll(() => fromStart.seqs().length).toBe(310);
@@ -126,11 +129,11 @@ describe.each(hosts)("GET /events on %s", (host) => {
     await expect.poll(() => messages.at(-1)).toEqual({ pong: expect.any(Number) });
     socket.close();
     await send(hub, 4);
-    const again = openSocket(hub, "/events?after=3");
-    await expect.poll(again.seqs).toEqual([4, 5, 6, 7]);
+    const resumed = openSocket(hub, "/events?after=3");
+    await expect.poll(resumed.seqs).toEqual([4, 5, 6, 7]);
   });
 
-  it("resumes at the start cursor after a disconnect before the first event", async () => {
+  it("resumes at the cursor of `connected` if the client disconnects before the first event", async () => {
     const hub = await start();
     await send(hub, 2);
     const sse = await openSse(`${hub.url}/events`, bearer);
@@ -139,28 +142,29 @@ describe.each(hosts)("GET /events on %s", (host) => {
     sse.close();
     socket.socket.terminate();
     await send(hub, 3);
-    const after = { ...bearer, "last-event-id": sse.lastId() ?? "" };
-    const second = await openSse(`${hub.url}/events`, after);
-    const again = openSocket(hub, `/events?after=${socket.messages[0]?.cursor}`);
-    await expect.poll(second.seqs).toEqual([3, 4, 5]);
-    await expect.poll(again.seqs).toEqual([3, 4, 5]);
-    second.close();
+    const resumeHeaders = { ...bearer, "last-event-id": sse.lastId() ?? "" };
+    const resumedSse = await openSse(`${hub.url}/events`, resumeHeaders);
+    const resumedSocket = openSocket(hub, `/events?after=${socket.messages[0]?.cursor}`);
+    await expect.poll(resumedSse.seqs).toEqual([3, 4, 5]);
+    await expect.poll(resumedSocket.seqs).toEqual([3, 4, 5]);
+    resumedSse.close();
   });
 
   it("sends `truncated` for a cursor of another log, and continues with new events", async () => {
     const hub = await start();
     await send(hub, 5);
     await hub.stop();
-    const wiped = await start({ PORT: new URL(hub.url).port });
-    await send(wiped, 2);
-    const sse = await openSse(`${wiped.url}/events?after=5`, bearer);
+    // At the same address, but with an empty data folder.
+    const emptyHub = await start({ PORT: new URL(hub.url).port });
+    await send(emptyHub, 2);
+    const sse = await openSse(`${emptyHub.url}/events?after=5`, bearer);
     await expect
       .poll(() => sse.messages)
       .toMatchObject([
         { id: "2", data: { status: "connected", cursor: "2" } },
         { event: "truncated", data: { detail: expect.stringContaining("ahead of the log") } },
       ]);
-    await send(wiped, 1);
+    await send(emptyHub, 1);
     await expect.poll(sse.seqs).toEqual([3]);
     sse.close();
   });
@@ -168,18 +172,18 @@ describe.each(hosts)("GET /events on %s", (host) => {
   it("filters by type and repo", async () => {
     const hub = await start();
     const pushes = await openSse(`${hub.url}/events?type=push`, bearer);
-    const elsewhere = await openSse(`${hub.url}/events?repo=octo/city`, bearer);
-    await expect.poll(() => pushes.messages.length + elsewhere.messages.length).toBe(2);
+    const otherRepo = await openSse(`${hub.url}/events?repo=octo/city`, bearer);
+    await expect.poll(() => pushes.messages.length + otherRepo.messages.length).toBe(2);
     await send(hub, 1);
     await send(hub, 1, "push");
     await send(hub, 1);
     await expect.poll(pushes.seqs).toEqual([2]);
-    expect(elsewhere.seqs()).toEqual([]);
+    expect(otherRepo.seqs()).toEqual([]);
     pushes.close();
-    elsewhere.close();
+    otherRepo.close();
   });
 
-  it("ends after the token is revoked, with 4401 on WebSocket", async () => {
+  it("ends the stream when the token is revoked, with code 4401", async () => {
     const data = tempFolder();
     const hub = await start({}, data);
     const env = commandSettings(host, hub, { data, token: TOKEN });
@@ -202,10 +206,10 @@ describe.each(hosts)("GET /events on %s", (host) => {
     const status = async (path: string, headers: Record<string, string>) =>
       (await openSse(`${hub.url}${path}`, headers)).response.status;
     expect(await status("/events", {})).toBe(401);
-    expect(await status("/events", { authorization: "Bearer guess" })).toBe(401);
+    expect(await status("/events", { authorization: "Bearer unknown" })).toBe(401);
     expect(await status("/events", { ...bearer, origin: "https://evil.example" })).toBe(403);
     expect(await status("/events?after=nonsense", bearer)).toBe(400);
-    const rejectedWith = async (headers: Record<string, string>, path = "/events") => {
+    const openStatus = async (headers: Record<string, string>, path = "/events") => {
       const { socket, closed } = openSocket(hub, path, headers);
       const rejection = new Promise((resolve) =>
         socket.on("unexpected-response", (_, { statusCode }) => resolve(statusCode)),
@@ -214,22 +218,22 @@ describe.each(hosts)("GET /events on %s", (host) => {
       socket.terminate();
       return status;
     };
-    expect(await rejectedWith({})).toBe(401);
-    expect(await rejectedWith({ authorization: "Bearer guess" })).toBe(401);
+    expect(await openStatus({})).toBe(401);
+    expect(await openStatus({ authorization: "Bearer unknown" })).toBe(401);
     for (const origin of ["https://evil.example", "null", "not an origin"])
-      expect(await rejectedWith({ ...bearer, origin })).toBe(403);
-    expect(await rejectedWith({ ...bearer, host: "evil.example" })).toBe(421);
-    expect(await rejectedWith(bearer, "/events?after=nonsense")).toBe(400);
+      expect(await openStatus({ ...bearer, origin })).toBe(403);
+    expect(await openStatus({ ...bearer, host: "evil.example" })).toBe(421);
+    expect(await openStatus(bearer, "/events?after=nonsense")).toBe(400);
     const sameOrigin = openSocket(hub, "/events", { ...bearer, origin: hub.url });
     await expect.poll(() => sameOrigin.messages.length).toBe(1);
   });
 
-  it("ends when the token expires, and rejects the expired token", async () => {
+  it("ends the stream when the token expires, and then rejects the token", async () => {
     const hub = await start();
     const created = await fetch(`${hub.url}/api/tokens`, {
       method: "POST",
       headers: { ...bearer, "content-type": "application/json" },
-      body: JSON.stringify({ name: "short-lived", days: 4 / 86_400 }),
+      body: JSON.stringify({ name: "short-lived", days: FOUR_SECONDS_IN_DAYS }),
     });
     const { token } = (await created.json()) as { token: string };
     const headers = { authorization: `Bearer ${token}` };
@@ -249,7 +253,7 @@ describe.each(hosts)("GET /events on %s", (host) => {
     expect(await openSocket(hub, "/events", headers).closed).toBe(1006);
   });
 
-  it("survives clients that disconnect before the response", async () => {
+  it("continues to serve clients after others disconnect before the response", async () => {
     const hub = await start();
     const { hostname, port } = new URL(hub.url);
     const upgrade =
@@ -257,7 +261,7 @@ describe.each(hosts)("GET /events on %s", (host) => {
     for (let client = 0; client < 200; client += 1) {
       const socket = connect(Number(port), hostname);
       socket.on("error", () => {});
-      const authorization = client % 3 ? bearer.authorization : "Bearer guess";
+      const authorization = client % 3 ? bearer.authorization : "Bearer unknown";
       const head = `host: ${hostname}\r\nauthorization: ${authorization}\r\n`;
       socket.write(`GET /events HTTP/1.1\r\n${head}${client % 2 ? upgrade : ""}\r\n`, () =>
         socket.resetAndDestroy(),
@@ -278,15 +282,15 @@ describe.each(hosts)("GET /events on %s", (host) => {
     unread.on("error", () => {});
     unread.end();
     onTestFinished(() => void unread.destroy());
-    const reading = await openSse(`${hub.url}/events`, bearer);
-    await expect.poll(() => reading.messages.length).toBe(1);
+    const reader = await openSse(`${hub.url}/events`, bearer);
+    await expect.poll(() => reader.messages.length).toBe(1);
     for (let batch = 0; batch < 20; batch += 1) await send(hub, 100);
-    await expect.poll(() => reading.seqs().length).toBe(2_000);
-    expect(reading.seqs()).toEqual(upTo(2_000));
-    reading.close();
+    await expect.poll(() => reader.seqs().length).toBe(2_000);
+    expect(reader.seqs()).toEqual(numbersBetween(1, 2_000));
+    reader.close();
   });
 
-  it("ends when the hub stops, with 1001 on WebSocket", async ({ skip }) => {
+  it("ends the stream when the hub stops, with code 1001 on WebSocket", async ({ skip }) => {
     skip(host === "workerd", "a Worker is not notified before it stops");
     const hub = await start();
     const sse = await openSse(`${hub.url}/events`, bearer);
@@ -300,19 +304,19 @@ describe.each(hosts)("GET /events on %s", (host) => {
 
 it("GET /events sends events of one replica to clients of another, on PostgreSQL", async () => {
   const env = { DATABASE_URL: await createMigratedDatabase(inject("postgresUrl")) };
-  const [one, other] = [await startFor("Node")(env), await startFor("Node")(env)];
-  const sse = await openSse(`${other.url}/events`, bearer);
+  const [first, second] = [await startHub("Node", env), await startHub("Node", env)];
+  const sse = await openSse(`${second.url}/events`, bearer);
   await expect.poll(() => sse.messages.length).toBe(1);
-  await send(one, 50);
-  await send(other, 50);
+  await send(first, 50);
+  await send(second, 50);
   await expect.poll(() => sse.seqs().length).toBe(100);
-  expect(sse.seqs()).toEqual(upTo(100));
+  expect(sse.seqs()).toEqual(numbersBetween(1, 100));
   sse.close();
 });
 
 describe.each(hosts)("/mcp and the plain HTTP routes on %s", (host) => {
-  it("return a webhook to a client with a token", async () => {
-    const hub = await startFor(host)();
+  it("return a stored webhook to a client with a token", async () => {
+    const hub = await startHub(host);
     await send(hub, 1);
     const client = new Client({ name: "story", version: "1" });
     await client.connect(

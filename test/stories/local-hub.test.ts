@@ -1,4 +1,4 @@
-/** Commands find the hub that runs on their data folder, whatever only its terminal knows. */
+/** Commands find the hub that uses their data folder, even if only its process has its settings. */
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -13,7 +13,7 @@ import {
 } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
-async function start(options: Partial<HubProcessOptions> = {}) {
+async function startHub(options: Partial<HubProcessOptions> = {}) {
   const data = options.data ?? join(tempFolder(), "data");
   const hub = await startHubProcess({ ...options, data });
   onTestFinished(async () => void (await hub.stop("SIGKILL")));
@@ -22,16 +22,16 @@ async function start(options: Partial<HubProcessOptions> = {}) {
 
 const readHubFile = (data: string) => JSON.parse(readFileSync(join(data, "hub.json"), "utf8"));
 
-/** The arguments of a printed command. */
-function printed(output: string, command: string): string[] {
+/** Returns the arguments of the command that the hub has printed. */
+function printedCommand(output: string, command: string): string[] {
   const line = new RegExp(`npx signalbox (${command} .*)$`, "m").exec(output)?.[1];
   if (line === undefined) throw new Error(`no command ${command} in:\n${output}`);
   return line.split(" ");
 }
 
-/** Runs it in a terminal that knows nothing but the printed command. */
+/** Runs the printed command without settings in the environment. */
 async function runPrinted(output: string, command: string, cwd = tempFolder()) {
-  const { code, stdout, stderr } = await runCli(printed(output, command), { cwd });
+  const { code, stdout, stderr } = await runCli(printedCommand(output, command), { cwd });
   return { code, text: stdout + stderr };
 }
 
@@ -41,32 +41,33 @@ const STORED = {
 };
 
 describe("the printed `send` command", () => {
-  it("works if only the hub's terminal knows the port and the secret", async () => {
-    const { output } = await start({ env: { GITHUB_WEBHOOK_SECRET: SECRET } });
+  it("works although only the hub's process has the port and the secret", async () => {
+    const { output } = await startHub({ env: { GITHUB_WEBHOOK_SECRET: SECRET } });
     const sent = await runPrinted(output(), "send");
     expect(sent).toEqual(STORED);
     expect(sent.text).not.toContain("Not signed");
-    const listed = /`npx signalbox (events .*)` lists/.exec(sent.text)?.[1] ?? "";
-    const events = await runCli(listed.split(" "), { cwd: tempFolder() });
+    const eventsCommand = /`npx signalbox (events .*)` lists/.exec(sent.text)?.[1] ?? "";
+    const events = await runCli(eventsCommand.split(" "), { cwd: tempFolder() });
     expect([events.code, events.stdout]).toEqual([0, expect.stringMatching(/issues.*opened/s)]);
   });
 
   it("works without options in the hub's own folder", async () => {
     const cwd = tempFolder();
     const env = { SIGNALBOX_DATA: "", GITHUB_WEBHOOK_SECRET: SECRET };
-    const { output } = await start({ cwd, env });
-    expect(printed(output(), "send").join(" ")).toBe("send github issues --action opened");
+    const { output } = await startHub({ cwd, env });
+    expect(printedCommand(output(), "send").join(" ")).toBe("send github issues --action opened");
     expect(await runPrinted(output(), "send", cwd)).toEqual(STORED);
   });
 
   it("works after `source add stripe` and a restart, for both sources", async () => {
-    const first = await start();
+    const first = await startHub();
     const added = await runCli(["source", "add", "stripe"], {
       env: { SIGNALBOX_DATA: first.data },
     });
     expect(added.stdout).toContain(`${first.url}/webhooks/stripe/`);
     expect(added.stdout).toContain("After its next start, the hub rejects webhooks");
-    const shared = async (hub: string) => {
+    /** Returns how the endpoint without a key verifies webhooks. */
+    const readVerification = async (hub: string) => {
       const { token } = await createTokenByCli({ SIGNALBOX_DATA: first.data });
       const headers = { authorization: `Bearer ${token}` };
       const kinds = (await (await fetch(`${hub}/api/source-kinds`, { headers })).json()) as {
@@ -74,10 +75,10 @@ describe("the printed `send` command", () => {
       };
       return kinds.items[0]?.verification;
     };
-    expect(await shared(first.url)).toBe("unsigned");
+    expect(await readVerification(first.url)).toBe("unsigned");
     expect(await first.stop()).toBe(0);
 
-    const { output, data, url } = await start({ data: first.data });
+    const { output, data, url } = await startHub({ data: first.data });
     const sent = await runPrinted(output(), "send");
     expect(sent).toEqual(STORED);
     expect(sent.text).toContain("Not signed: this hub has no secret for GitHub");
@@ -86,9 +87,9 @@ describe("the printed `send` command", () => {
     expect([stripe.code, stripe.stdout]).toEqual([0, STORED.text]);
     expect(stripe.stdout).not.toContain("Not signed");
     expect((await deliver(url, { secret: "" })).status).toBe(403);
-    expect(await shared(url)).toBe("rejected");
-    const second = await runCli(["source", "add", "stripe"], { env: { SIGNALBOX_DATA: data } });
-    expect(second.stdout).not.toContain("next start");
+    expect(await readVerification(url)).toBe("rejected");
+    const addedAgain = await runCli(["source", "add", "stripe"], { env: { SIGNALBOX_DATA: data } });
+    expect(addedAgain.stdout).not.toContain("next start");
   });
 
   it("works on public hubs, which accept GitHub's webhooks from GitHub's addresses only", async () => {
@@ -96,7 +97,7 @@ describe("the printed `send` command", () => {
       { HOST: "0.0.0.0" },
       { SIGNALBOX_PUBLIC_URL: "http://hub.example" },
     ] as Record<string, string>[]) {
-      const { output, data } = await start({ env: { ...env, GITHUB_WEBHOOK_SECRET: SECRET } });
+      const { output, data } = await startHub({ env: { ...env, GITHUB_WEBHOOK_SECRET: SECRET } });
       expect(await runPrinted(output(), "send")).toEqual(STORED);
       const { url } = readHubFile(data);
       expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
@@ -110,30 +111,33 @@ describe("the printed `send` command", () => {
 
   it("works with several tenants", async () => {
     const env = { SIGNALBOX_TENANCY: "github", GITHUB_WEBHOOK_SECRET: SECRET };
-    const { output, data } = await start({ env });
-    const command = printed(output(), "send").join(" ").replace("ACCOUNT_ID", "42");
+    const { output, data } = await startHub({ env });
+    const command = printedCommand(output(), "send").join(" ").replace("ACCOUNT_ID", "42");
     expect(await runPrinted(`npx signalbox ${command}`, "send")).toEqual(STORED);
-    const nobody = await runCli(["send", "github"], { env: { SIGNALBOX_DATA: data } });
-    expect([nobody.code, nobody.stderr]).toEqual([1, expect.stringContaining("--tenant ID")]);
+    const withoutTenant = await runCli(["send", "github"], { env: { SIGNALBOX_DATA: data } });
+    expect([withoutTenant.code, withoutTenant.stderr]).toEqual([
+      1,
+      expect.stringContaining("--tenant ID"),
+    ]);
   });
 });
 
 describe("`signalbox send --url`", () => {
-  it("accepts the hub's address without a path", async () => {
-    const { data } = await start({ env: { GITHUB_WEBHOOK_SECRET: SECRET } });
+  it("sends to the hub's address with a token or a secret, and reports a rejected signature", async () => {
+    const { data } = await startHub({ env: { GITHUB_WEBHOOK_SECRET: SECRET } });
     const { url, token } = readHubFile(data);
     const send = async (env: Record<string, string>, ...args: string[]) =>
       (await runCli(["send", "github", ...args], { cwd: tempFolder(), env })).stdout;
     for (const address of [url, `${url}/`]) {
       expect(await send({ SIGNALBOX_DATA: data }, "--url", address)).toMatch(/202 stored/);
       expect(await send({ SIGNALBOX_TOKEN: token }, "--url", address)).toMatch(/202 stored/);
-      // Without a token, the command acts as the sender.
+      // Without a token, the command signs and sends the webhook itself.
       expect(await send({ GITHUB_WEBHOOK_SECRET: SECRET }, "--url", address)).toMatch(/202 stored/);
     }
     expect(await send({ SIGNALBOX_SEND_SECRET: SECRET, SIGNALBOX_DATA: data })).toMatch(
       /202 stored/,
     );
-    expect(await send({ SIGNALBOX_SEND_SECRET: "guess", SIGNALBOX_DATA: data })).toMatch(
+    expect(await send({ SIGNALBOX_SEND_SECRET: "wrong", SIGNALBOX_DATA: data })).toMatch(
       /✗ 403 The signature does not match/,
     );
     expect(await send({ SIGNALBOX_DATA: data }, "--url", `${url}/webhooks/github`)).toMatch(
@@ -145,7 +149,7 @@ describe("`signalbox send --url`", () => {
 });
 
 describe("the file hub.json", () => {
-  it("is reported if it is damaged", async () => {
+  it("is reported by commands if it is damaged, and replaced when a hub starts", async () => {
     const data = tempFolder();
     writeFileSync(join(data, "hub.json"), "{");
     const env = { SIGNALBOX_DATA: data, GITHUB_API_URL: "http://127.0.0.1:1" };
@@ -155,13 +159,12 @@ describe("the file hub.json", () => {
     }
     const { code, stdout } = await runCli(["doctor"], { env });
     expect([code, stdout]).toEqual([1, expect.stringMatching(/✗ hub .*hub\.json, .* is damaged/)]);
-    // A hub that starts replaces it.
-    const hub = await start({ data });
+    const hub = await startHub({ data });
     expect(readHubFile(data).url).toBe(hub.url);
   });
 
   it("is readable for its owner only, and removed when the hub stops", async () => {
-    const hub = await start();
+    const hub = await startHub();
     const file = join(hub.data, "hub.json");
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readHubFile(hub.data)).toMatchObject({
@@ -173,23 +176,23 @@ describe("the file hub.json", () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it("has a token that grants everything while the process runs, and is not stored", async () => {
-    const first = await start();
+  it("contains an admin token that is valid while the process runs, and is not stored", async () => {
+    const first = await startHub();
     const { token } = readHubFile(first.data);
-    const tokens = (url: string) =>
+    const listTokens = (url: string) =>
       fetch(`${url}/api/tokens`, { headers: { authorization: `Bearer ${token}` } });
-    const listed = await tokens(first.url);
+    const listed = await listTokens(first.url);
     expect(listed.status).toBe(200);
     expect(((await listed.json()) as { items: object[] }).items).toEqual([
       expect.objectContaining({ id: "admin" }),
     ]);
     await first.stop("SIGKILL");
-    const second = await start({ data: first.data });
-    expect((await tokens(second.url)).status).toBe(401);
+    const second = await startHub({ data: first.data });
+    expect((await listTokens(second.url)).status).toBe(401);
   });
 
-  it("is ignored after a crash", async () => {
-    const hub = await start();
+  it("is ignored after the hub has crashed, even if another hub uses its address", async () => {
+    const hub = await startHub();
     await hub.stop("SIGKILL");
     expect(readHubFile(hub.data).pid).toBe(hub.pid);
     const env = { SIGNALBOX_DATA: hub.data };
@@ -200,19 +203,19 @@ describe("the file hub.json", () => {
     ]);
     const created = await runCli(["token", "create", "laptop"], { env });
     expect([created.code, created.stdout]).toEqual([0, expect.stringMatching(/^✓ sbx_/)]);
-    // Another program, or another hub, has the port now.
-    const other = await start();
+    // Simulates that another hub has got the port of the crashed one.
+    const otherHub = await startHub();
     writeFileSync(
       join(hub.data, "hub.json"),
-      JSON.stringify({ ...readHubFile(hub.data), url: other.url }),
+      JSON.stringify({ ...readHubFile(hub.data), url: otherHub.url }),
     );
     const listed = await runCli(["token", "list"], { env });
     expect(listed.stdout).toContain("laptop");
   });
 
-  it("leads `token`, `source` and `doctor` to the hub's own settings", async () => {
+  it("lets `token`, `source` and `doctor` use the settings of the running hub", async () => {
     const key = Buffer.alloc(32, 7).toString("base64");
-    const hub = await start({ env: { SIGNALBOX_KEY: key, GITHUB_WEBHOOK_SECRET: SECRET } });
+    const hub = await startHub({ env: { SIGNALBOX_KEY: key, GITHUB_WEBHOOK_SECRET: SECRET } });
     const env = { SIGNALBOX_DATA: hub.data, GITHUB_API_URL: "http://127.0.0.1:1" };
     const created = JSON.parse(
       (await runCli(["token", "create", "laptop", "--json"], { env })).stdout,
@@ -240,7 +243,7 @@ describe("the file hub.json", () => {
 });
 
 it("a running hub notifies its clients of pushed flows", async () => {
-  const hub = await start();
+  const hub = await startHub();
   const env = { SIGNALBOX_DATA: hub.data };
   const folder = tempFolder();
   const file = join(folder, "flow.json");
@@ -262,34 +265,34 @@ it("a running hub notifies its clients of pushed flows", async () => {
 });
 
 describe("a second hub on the same SQLite database", () => {
-  it("is refused with the process and the address of the first one", async () => {
-    const hub = await start();
+  it("does not start, and its error names the process and the address of the first hub", async () => {
+    const hub = await startHub();
     await expect(startHubProcess({ data: hub.data })).rejects.toThrow(
       new RegExp(
         `ended \\(2\\)[^]*Another hub \\(process ${hub.pid}, ${hub.url}\\) is using [^]*signalbox\\.db[^]*SIGNALBOX_DATA`,
       ),
     );
-    // Another data folder with the same database.
+    // The same database, with another data folder.
     const env = { DATABASE_URL: `sqlite:${join(hub.data, "signalbox.db")}` };
     await expect(startHubProcess({ data: tempFolder(), env })).rejects.toThrow(
       /Another hub is using/,
     );
     expect(readHubFile(hub.data).pid).toBe(hub.pid);
     expect((await fetch(`${hub.url}/readyz`)).status).toBe(200);
-    const beside = await runCli(["flows", "pull", tempFolder()], {
+    const pulled = await runCli(["flows", "pull", tempFolder()], {
       env: { SIGNALBOX_DATA: hub.data },
     });
-    expect([beside.code, beside.stdout]).toEqual([0, "No flows found.\n"]);
+    expect([pulled.code, pulled.stdout]).toEqual([0, "No flows found.\n"]);
   });
 
-  it("starts after the first one stopped or was killed, even if its process id is in use", async () => {
-    const first = await start();
+  it("starts after the first hub stopped or was killed, even if another process has its process id", async () => {
+    const first = await startHub();
     expect(await first.stop()).toBe(0);
-    const second = await start({ data: first.data });
+    const second = await startHub({ data: first.data });
     await second.stop("SIGKILL");
     const file = join(first.data, "hub.json");
     writeFileSync(file, JSON.stringify({ ...readHubFile(first.data), pid: process.pid }));
-    const third = await start({ data: first.data });
+    const third = await startHub({ data: first.data });
     expect(readHubFile(first.data).pid).toBe(third.pid);
   });
 });

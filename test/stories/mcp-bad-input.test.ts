@@ -9,7 +9,7 @@ import { deliver, issueOpened, SECRET } from "../support/deliver.ts";
 import { commandSettings, type Host, hosts, startOn } from "../support/hosts.ts";
 import { createTokenByCli, type HubProcess, runCli } from "../support/hub-process.ts";
 
-const TOKEN = "sbx_of_the_story_of_bad_input";
+const TOKEN = "sbx_bad_input_story";
 let hub: HubProcess;
 let settings: Record<string, string>;
 
@@ -34,8 +34,8 @@ function useHub(host: Host): void {
   });
 }
 
-type Headers = Record<string, string>;
-const common: Headers = {
+type HeaderFields = Record<string, string>;
+const commonHeaders: HeaderFields = {
   authorization: `Bearer ${TOKEN}`,
   "content-type": "application/json",
   accept: "application/json, text/event-stream",
@@ -43,7 +43,7 @@ const common: Headers = {
 
 /** The headers and parameters that a protocol version requires. */
 interface Protocol {
-  headers(method: string, name: string): Headers;
+  headers(method: string, name: string): HeaderFields;
   meta: object;
 }
 const protocols: [string, Protocol][] = [
@@ -51,7 +51,7 @@ const protocols: [string, Protocol][] = [
     "2026-07-28",
     {
       headers: (method, name) => ({
-        ...common,
+        ...commonHeaders,
         "mcp-protocol-version": "2026-07-28",
         "mcp-method": method,
         "mcp-name": name,
@@ -67,21 +67,22 @@ const protocols: [string, Protocol][] = [
   ],
   [
     "2025-11-25",
-    { headers: () => ({ ...common, "mcp-protocol-version": "2025-11-25" }), meta: {} },
+    { headers: () => ({ ...commonHeaders, "mcp-protocol-version": "2025-11-25" }), meta: {} },
   ],
 ];
 
-const isError = (level: unknown) => level === "error" || Number(level) >= 50;
+/** Node logs the level as a number, workerd as text. */
+const isErrorLevel = (level: unknown) => level === "error" || Number(level) >= 50;
 
-const message = (params: object, id = 1, method = "tools/call") => ({
+const rpcRequest = (params: object, id = 1, method = "tools/call") => ({
   jsonrpc: "2.0",
   id,
   method,
   params,
 });
 
-/** The hub's response, as JSON or as the only message of a stream. */
-async function send(headers: Headers, body: RequestInit["body"], method = "POST") {
+/** Sends a request to /mcp. The `json` of the response is its body, or the only message of its stream. */
+async function send(headers: HeaderFields, body: RequestInit["body"], method = "POST") {
   const init = { method, headers, duplex: "half", ...(body == null ? {} : { body }) };
   const response = await fetch(`${hub.url}/mcp`, init as RequestInit);
   const text = await response.text();
@@ -89,29 +90,26 @@ async function send(headers: Headers, body: RequestInit["body"], method = "POST"
   return { status: response.status, headers: response.headers, json: JSON.parse(data) };
 }
 
-const call = ({ headers, meta }: Protocol, name: string, args: unknown, more: Headers = {}) =>
-  send(
-    { ...headers("tools/call", name), ...more },
-    JSON.stringify(message({ name, arguments: args, ...meta })),
-  );
+const call = ({ headers, meta }: Protocol, name: string, args: unknown) =>
+  send(headers("tools/call", name), JSON.stringify(rpcRequest({ name, arguments: args, ...meta })));
 
-/** The head of a request, for tests that write to a raw socket. */
-const rawHead = (headers: Headers, length: number) => {
+/** Returns the head of a request, for tests that write to a raw socket. */
+const rawHead = (headers: HeaderFields, length: number) => {
   const all = { ...headers, host: new URL(hub.url).host, "content-length": String(length) };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return `POST /mcp HTTP/1.1\r\n${lines.join("")}\r\n`;
 };
 
-describe.each(hosts)("on %s", (host) => {
+describe.each(hosts)("/mcp on %s", (host) => {
   useHub(host);
 
-  describe.each(protocols)("returns an error to a %s client", (_, protocol) => {
-    const valid = protocol.headers("tools/call", "get_pending_status");
+  describe.each(protocols)("a %s client", (_, protocol) => {
+    const validHeaders = protocol.headers("tools/call", "get_pending_status");
     const body = JSON.stringify(
-      message({ name: "get_pending_status", arguments: {}, ...protocol.meta }),
+      rpcRequest({ name: "get_pending_status", arguments: {}, ...protocol.meta }),
     );
 
-    it("that calls an unknown tool", async () => {
+    it("gets an error when it calls an unknown tool", async () => {
       const { json } = await call(protocol, "no_such_tool", {});
       expect(json.error).toMatchObject({ code: -32602, message: "There is no tool no_such_tool." });
     });
@@ -125,15 +123,15 @@ describe.each(hosts)("on %s", (host) => {
       ["get_event", { event_id: 7 }, /^event_id: /],
       ["get_event", { event_id: "01a2b3c4-0000-7000-8000-000000000000" }, /^event_id: /],
       ["wait_for_event", { filter: { "a[": 1 } }, /^filter: /],
-    ])("that calls %s with %j", async (name, args, text) => {
+    ])("gets an error when it calls %s with %j", async (name, args, message) => {
       const { json } = await call(protocol, name, args);
       expect(json.result).toMatchObject({
         isError: true,
-        content: [{ text: expect.stringMatching(text) }],
+        content: [{ text: expect.stringMatching(message) }],
       });
     });
 
-    it("that sends arguments other than an object", async () => {
+    it("gets an error when the arguments of a tool are not an object", async () => {
       const { json } = await call(protocol, "get_event", "x");
       expect(json.error).toMatchObject({
         code: -32602,
@@ -161,22 +159,22 @@ describe.each(hosts)("on %s", (host) => {
         -32600,
         /more than 50000 values/,
       ],
-    ])("that sends %s", async (_what, sent, code, text) => {
-      const { status, json } = await send(valid, sent);
+    ])("gets an error when it sends %s", async (_description, invalidBody, code, message) => {
+      const { status, json } = await send(validHeaders, invalidBody);
       expect(status).toBe(400);
-      expect(json.error).toMatchObject({ code, message: expect.stringMatching(text) });
+      expect(json.error).toMatchObject({ code, message: expect.stringMatching(message) });
     });
 
-    it("that sends a batch of 1,000 requests", async () => {
-      const batch = Array.from({ length: 1_000 }, (_member, id) =>
-        message({ name: "get_pending_status", arguments: {}, ...protocol.meta }, id),
+    it("gets an error when it sends a batch of 1,000 requests", async () => {
+      const batch = Array.from({ length: 1_000 }, (_, id) =>
+        rpcRequest({ name: "get_pending_status", arguments: {}, ...protocol.meta }, id),
       );
-      const { status, json } = await send(valid, JSON.stringify(batch));
+      const { status, json } = await send(validHeaders, JSON.stringify(batch));
       expect(status).toBe(400);
       expect(json.error).toMatchObject({ code: -32600, message: expect.stringMatching(/batch/i) });
     });
 
-    it("that sends 10 MB, whether or not the length is announced", async () => {
+    it("gets 413 when it sends 10 MB, with or without a content length", async () => {
       const large = Buffer.alloc(10_000_000, 0x20);
       const stream = new ReadableStream({
         start(controller) {
@@ -185,14 +183,14 @@ describe.each(hosts)("on %s", (host) => {
           controller.close();
         },
       });
-      for (const sent of [large, stream]) {
-        const { status, json } = await send(valid, sent as RequestInit["body"]);
+      for (const largeBody of [large, stream]) {
+        const { status, json } = await send(validHeaders, largeBody as RequestInit["body"]);
         expect(status).toBe(413);
         expect(json.error.message).toMatch(/must not exceed \d+ bytes/);
       }
     });
 
-    it("that sends 10 MB slowly, and accepts its next request on the same connection", async () => {
+    it("gets 413 when it sends 10 MB slowly, and can send its next request on the same connection", async () => {
       const { hostname, port } = new URL(hub.url);
       const socket = connect(Number(port), hostname);
       onTestFinished(() => void socket.destroy());
@@ -201,31 +199,31 @@ describe.each(hosts)("on %s", (host) => {
         received += chunk;
       });
       socket.on("error", () => {});
-      socket.write(rawHead(valid, 10_000_000));
+      socket.write(rawHead(validHeaders, 10_000_000));
       socket.write(Buffer.alloc(5_000_000, 0x20));
-      // Longer than the HTTP adapter waits for the rest of a rejected body.
+      // The pause exceeds the time for which the HTTP adapter waits for the rest of a rejected body.
       await new Promise((resolve) => setTimeout(resolve, 900));
       socket.write(Buffer.alloc(5_000_000, 0x20));
-      socket.write(rawHead(valid, body.length) + body);
+      socket.write(rawHead(validHeaders, body.length) + body);
       await expect
         .poll(() => received.match(/HTTP\/1.1 \d+/g))
         .toEqual(["HTTP/1.1 413", "HTTP/1.1 200"]);
     });
 
-    it("that sends another content type", async () => {
-      const { status, json } = await send({ ...valid, "content-type": "text/plain" }, body);
+    it("gets 415 when it sends another content type", async () => {
+      const { status, json } = await send({ ...validHeaders, "content-type": "text/plain" }, body);
       expect(status).toBe(415);
       expect(json.error.message).toMatch(/must be application\/json/);
     });
 
-    it("with a foreign Origin or an unknown Host", async () => {
+    it("gets 403 with a foreign Origin, and 421 with an unknown Host", async () => {
       for (const origin of ["https://evil.example", "null", "not an origin"]) {
-        const { status, json } = await send({ ...valid, origin }, body);
+        const { status, json } = await send({ ...validHeaders, origin }, body);
         expect({ status, code: json.code }).toEqual({ status: 403, code: "foreign_origin" });
       }
       const { port } = new URL(hub.url);
       const status = await new Promise((resolve, reject) => {
-        const headers = { ...valid, host: `evil.example:${port}` };
+        const headers = { ...validHeaders, host: `evil.example:${port}` };
         const misdirected = request(`${hub.url}/mcp`, { method: "POST", headers }, (response) => {
           response.resume();
           resolve(response.statusCode);
@@ -236,45 +234,51 @@ describe.each(hosts)("on %s", (host) => {
       expect(status).toBe(421);
     });
 
-    it("without a token or with an unknown token", async () => {
+    it("gets 401 without a token or with an unknown token", async () => {
       for (const [authorization, code] of [
         ["", "token_missing"],
         ["Basic eDp5", "token_missing"],
-        ["Bearer guess", "token_unknown"],
+        ["Bearer unknown", "token_unknown"],
       ] as const) {
-        const { status, headers, json } = await send({ ...valid, authorization }, body);
+        const { status, headers, json } = await send({ ...validHeaders, authorization }, body);
         expect({ status, code: json.code }).toEqual({ status: 401, code });
         expect(headers.get("www-authenticate")).toMatch(/^Bearer .*resource_metadata="http/);
       }
     });
 
-    it("with a revoked or expired token", async () => {
-      const create = (...args: string[]) => createTokenByCli(settings, ...args);
+    it("gets an error with a revoked or expired token", async () => {
+      const createToken = (...args: string[]) => createTokenByCli(settings, ...args);
       const codeFor = async (token: string) => {
-        const { status, json } = await send({ ...valid, authorization: `Bearer ${token}` }, body);
+        const { status, json } = await send(
+          { ...validHeaders, authorization: `Bearer ${token}` },
+          body,
+        );
         return json.code ?? status;
       };
-      const revoked = await create();
+      const revoked = await createToken();
       expect(await codeFor(revoked.token)).toBe(200);
       await runCli(["token", "revoke", revoked.id], { env: settings });
       await expect.poll(() => codeFor(revoked.token)).toBe("token_revoked");
-      const { token } = await create("--days", String(1 / 86_400));
+      const { token } = await createToken("--days", String(1 / 86_400));
       await expect.poll(() => codeFor(token)).toBe("token_expired");
     });
   });
 
   it("returns 406 to a 2025-11-25 client that accepts */*, and 400 for an unknown protocol version", async () => {
-    const body = JSON.stringify(message({}, 1, "tools/list"));
-    const unspecific = await send({ ...common, accept: "*/*" }, body);
-    expect(unspecific.status).toBe(406);
-    expect(unspecific.json.error.message).toMatch(/must accept both/);
-    const unknown = await send({ ...common, "mcp-protocol-version": "1999-01-01" }, body);
-    expect(unknown.status).toBe(400);
-    expect(unknown.json.error.message).toMatch(/Unsupported protocol version: 1999-01-01/);
+    const body = JSON.stringify(rpcRequest({}, 1, "tools/list"));
+    const anyType = await send({ ...commonHeaders, accept: "*/*" }, body);
+    expect(anyType.status).toBe(406);
+    expect(anyType.json.error.message).toMatch(/must accept both/);
+    const unknownVersion = await send(
+      { ...commonHeaders, "mcp-protocol-version": "1999-01-01" },
+      body,
+    );
+    expect(unknownVersion.status).toBe(400);
+    expect(unknownVersion.json.error.message).toMatch(/Unsupported protocol version: 1999-01-01/);
   });
 
   it.each(["GET", "DELETE", "PUT"])("returns 405 for %s /mcp without a session", async (method) => {
-    const { status, json } = await send(common, undefined, method);
+    const { status, json } = await send(commonHeaders, undefined, method);
     expect(status).toBe(405);
     expect(json.error.message).toBe("Method not allowed.");
   });
@@ -288,7 +292,7 @@ describe.each(hosts)("on %s", (host) => {
     const { hostname, port } = new URL(hub.url);
     const [[, protocol]] = protocols as [[string, Protocol]];
     const name = "get_webhook_events";
-    const body = JSON.stringify(message({ name, arguments: { limit: 100 }, ...protocol.meta }));
+    const body = JSON.stringify(rpcRequest({ name, arguments: { limit: 100 }, ...protocol.meta }));
     for (let client = 0; client < 20; client += 1) {
       const socket = connect(Number(port), hostname).pause();
       socket.on("error", () => {});
@@ -299,11 +303,11 @@ describe.each(hosts)("on %s", (host) => {
     expect(json.result.structuredContent).toMatchObject({ pending_count: 10 });
   });
 
-  it("logs no error for these requests", () => {
+  it("logs no error for the requests of all tests above", () => {
     const errors = hub
       .output()
       .split("\n")
-      .filter((line) => line.startsWith("{") && isError(JSON.parse(line).level));
+      .filter((line) => line.startsWith("{") && isErrorLevel(JSON.parse(line).level));
     expect(errors).toEqual([]);
   });
 });

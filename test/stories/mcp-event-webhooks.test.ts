@@ -15,28 +15,28 @@ import { createMigratedDatabase } from "../support/postgres.ts";
 import { WAIT } from "../support/timeouts.ts";
 import { newSecret, type Receiver, startReceiver } from "../support/webhook-receiver.ts";
 
-const subscription = (receiver: Pick<Receiver, "url" | "secret">, more: object = {}) => ({
+const subscribeParams = (receiver: Pick<Receiver, "url" | "secret">, overrides: object = {}) => ({
   name: "github.issues",
   arguments: {},
   delivery: { mode: "webhook", url: receiver.url, secret: receiver.secret },
   cursor: null,
-  ...more,
+  ...overrides,
 });
-const subscribe = (client: Connected, receiver: Receiver, more: object = {}) =>
-  client.request("events/subscribe", subscription(receiver, more));
+const subscribe = (client: Connected, receiver: Receiver, overrides: object = {}) =>
+  client.request("events/subscribe", subscribeParams(receiver, overrides));
 const expectReceived = (receiver: Receiver, ids: unknown[]) =>
   vi.waitFor(() => expect(receiver.events()).toEqual(ids), WAIT);
-/** A killed hub may not have stored its last cursor; then an event is delivered twice. */
-const expectAllReceived = (receiver: Receiver, ids: unknown[]) =>
+/** Ignores repeated events: a hub that is killed may not have stored its last cursor. */
+const expectReceivedAtLeastOnce = (receiver: Receiver, ids: unknown[]) =>
   vi.waitFor(() => expect([...new Set(receiver.events())]).toEqual(ids), WAIT);
 
 describe.each(hosts)("on %s", (host) => {
   it.each(clients)(
-    "%s subscribes: the endpoint is verified and gets events in order until it unsubscribes",
+    "%s subscribes: its endpoint is verified, and gets events in order until the client unsubscribes",
     async (_, connect) => {
       const fixture = await startFixture(host);
       const client = await connect(fixture.hub);
-      const [receiver, witness] = [await startReceiver(), await startReceiver()];
+      const [receiver, otherReceiver] = [await startReceiver(), await startReceiver()];
       await send(fixture);
       const created = await subscribe(client, receiver, { arguments: { action: "opened" } });
       expect(created).toMatchObject({
@@ -66,38 +66,38 @@ describe.each(hosts)("on %s", (host) => {
         },
       });
 
-      // A repeated request refreshes the subscription: it keeps its cursor, and there is no challenge.
+      // A repeated request refreshes the subscription. It keeps its cursor, and is not verified again.
       await vi.waitFor(async () => {
-        const again = await subscribe(client, receiver, {
+        const refreshed = await subscribe(client, receiver, {
           arguments: { action: "opened" },
           cursor: "0",
         });
-        // The cursor is stored after the response of the receiver.
-        expect(again).toMatchObject({ id: created.id, cursor: expect.stringMatching(/^4@/) });
+        // The hub stores the cursor only after the receiver has responded.
+        expect(refreshed).toMatchObject({ id: created.id, cursor: expect.stringMatching(/^4@/) });
       }, WAIT);
-      await subscribe(client, witness);
+      await subscribe(client, otherReceiver);
       const third = await send(fixture);
       await expectReceived(receiver, [first, second, third]);
 
-      const { delivery, name } = subscription(receiver);
-      const unsubscription = {
+      const { delivery, name } = subscribeParams(receiver);
+      const unsubscribeParams = {
         name,
         arguments: { action: "opened" },
         delivery: { url: delivery.url },
       };
-      expect(await client.request("events/unsubscribe", unsubscription)).toBeDefined();
+      expect(await client.request("events/unsubscribe", unsubscribeParams)).toBeDefined();
       const fourth = await send(fixture);
-      await expectReceived(witness, [third, fourth]);
+      await expectReceived(otherReceiver, [third, fourth]);
       expect(receiver.events()).toEqual([first, second, third]);
       expect(receiver.requests.filter(({ body }) => body.type === "verification")).toHaveLength(1);
-      expect(await errorOf(client.request("events/unsubscribe", unsubscription))).toMatchObject({
+      expect(await errorOf(client.request("events/unsubscribe", unsubscribeParams))).toMatchObject({
         code: -32011,
         data: { kind: "subscription" },
       });
     },
   );
 
-  it("a subscription loses no event when the hub is killed, and continues after the restart", async () => {
+  it("a subscription loses no event when the hub is killed and restarted", async () => {
     const fixture = await startFixture(host);
     const receiver = await startReceiver();
     await subscribe(await connectSdk2(fixture.hub), receiver);
@@ -109,10 +109,10 @@ describe.each(hosts)("on %s", (host) => {
     await fixture.restart();
     ids.push(await send(fixture));
     receiver.respond = (_, response) => void response.writeHead(200).end();
-    await expectAllReceived(receiver, ids);
+    await expectReceivedAtLeastOnce(receiver, ids);
   });
 
-  it("a subscription loses no event while the receiver is down, and repeats events with the same id", async () => {
+  it("a subscription loses no event while the receiver is down, and retries keep the event id", async () => {
     const fixture = await startFixture(host);
     const receiver = await startReceiver(Number(await fixedPort()));
     const client = await connectSdk2(fixture.hub);
@@ -138,16 +138,16 @@ describe.each(hosts)("on %s", (host) => {
     }, WAIT);
   });
 
-  it("the hub signs with both secrets after a rotation", async () => {
+  it("the hub signs with the old and the new secret after a rotation", async () => {
     const fixture = await startFixture(host);
     const receiver = await startReceiver();
     const client = await connectSdk2(fixture.hub);
     const { id } = await subscribe(client, receiver);
-    const rotated = { ...receiver, secret: newSecret() };
-    expect(await client.request("events/subscribe", subscription(rotated))).toMatchObject({ id });
+    const newParams = subscribeParams({ ...receiver, secret: newSecret() });
+    expect(await client.request("events/subscribe", newParams)).toMatchObject({ id });
     const first = await send(fixture);
     await expectReceived(receiver, [first]);
-    receiver.secret = rotated.secret;
+    receiver.secret = newParams.delivery.secret;
     const second = await send(fixture);
     await expectReceived(receiver, [first, second]);
     expect(receiver.received.map(({ signatures }) => signatures)).toEqual([2, 2]);
@@ -156,27 +156,27 @@ describe.each(hosts)("on %s", (host) => {
   it("the hub sends `terminated` when the token is revoked, and nothing after it", async () => {
     const fixture = await startFixture(host);
     const { id, token } = await fixture.token();
-    const [receiver, witness] = [await startReceiver(), await startReceiver()];
+    const [receiver, otherReceiver] = [await startReceiver(), await startReceiver()];
     await subscribe(await connectSdk2(fixture.hub, token), receiver);
-    await subscribe(await connectSdk2(fixture.hub), witness);
+    await subscribe(await connectSdk2(fixture.hub), otherReceiver);
     await fixture.revoke(id);
     const first = await send(fixture);
-    await expectReceived(witness, [first]);
+    await expectReceived(otherReceiver, [first]);
     await expectReceived(receiver, ["terminated"]);
     expect(receiver.received[0]).toMatchObject({
       id: expect.stringMatching(/^msg_terminated_/),
       body: { type: "terminated", reason: "forbidden" },
     });
-    await expectReceived(witness, [first, await send(fixture)]);
+    await expectReceived(otherReceiver, [first, await send(fixture)]);
     expect(receiver.events()).toEqual(["terminated"]);
   });
 
-  it("a subscription skips an event after 413, with a gap message, and ends after 410", async () => {
+  it("a subscription skips an event after 413 and sends a `gap` message, and ends after 410", async () => {
     const fixture = await startFixture(host);
-    const [receiver, witness] = [await startReceiver(), await startReceiver()];
+    const [receiver, otherReceiver] = [await startReceiver(), await startReceiver()];
     const client = await connectSdk2(fixture.hub);
     await subscribe(client, receiver);
-    await subscribe(client, witness);
+    await subscribe(client, otherReceiver);
     receiver.respond = (_, response) => void response.writeHead(413).end();
     await send(fixture);
     await vi.waitFor(() => expect(receiver.requests).toHaveLength(2), WAIT);
@@ -193,17 +193,20 @@ describe.each(hosts)("on %s", (host) => {
       WAIT,
     );
     await send(fixture);
-    await vi.waitFor(() => expect(witness.received).toHaveLength(4), WAIT);
+    await vi.waitFor(() => expect(otherReceiver.received).toHaveLength(4), WAIT);
     expect(receiver.requests.filter(({ body }) => body.eventId)).toHaveLength(3);
   });
 
-  describe("a subscription is rejected", () => {
-    it("for an invalid or forbidden URL, secret, mode, name or ttl", async () => {
+  describe("events/subscribe", () => {
+    it("rejects an invalid or forbidden URL, secret, mode, name or ttl", async () => {
       const fixture = await startFixture(host);
       const client = await connectSdk2(fixture.hub);
-      const attempt = (url: string, more: object = {}) =>
+      const getError = (url: string, overrides: object = {}) =>
         errorOf(
-          client.request("events/subscribe", subscription({ url, secret: newSecret() }, more)),
+          client.request(
+            "events/subscribe",
+            subscribeParams({ url, secret: newSecret() }, overrides),
+          ),
         );
       for (const url of [
         "https://169.254.169.254/latest/meta-data",
@@ -217,65 +220,70 @@ describe.each(hosts)("on %s", (host) => {
         "javascript:alert(1)",
         "no url",
       ])
-        expect([url, await attempt(url)]).toMatchObject([
+        expect([url, await getError(url)]).toMatchObject([
           url,
           { code: -32602, message: expect.stringMatching(/delivery\.url: ./) },
         ]);
       const delivery = { mode: "webhook", url: "https://example.com/" };
       expect(
-        await attempt("", { delivery: { ...delivery, secret: "whsec_dG9vIHNob3J0" } }),
+        await getError("", { delivery: { ...delivery, secret: "whsec_dG9vIHNob3J0" } }),
       ).toMatchObject({
         code: -32602,
         message: expect.stringMatching(/delivery\.secret: .*24 to 64/),
       });
       expect(
-        await attempt("", { delivery: { ...delivery, secret: newSecret(), mode: "email" } }),
+        await getError("", { delivery: { ...delivery, secret: newSecret(), mode: "email" } }),
       ).toMatchObject({ code: -32014, data: { feature: "delivery.mode" } });
-      expect(await attempt("https://example.com/", { name: "github.nothing" })).toMatchObject({
+      expect(await getError("https://example.com/", { name: "github.nothing" })).toMatchObject({
         code: -32011,
       });
-      expect(await attempt("https://example.com/", { ttlMs: 0 })).toMatchObject({
+      expect(await getError("https://example.com/", { ttlMs: 0 })).toMatchObject({
         code: -32602,
         message: expect.stringMatching(/ttlMs: /),
       });
     });
 
-    it("with the reason if the endpoint fails the verification", async () => {
+    it("rejects an endpoint that fails the verification, and returns the reason", async () => {
       const fixture = await startFixture(host);
       const client = await connectSdk2(fixture.hub);
-      const [receiver, other] = [await startReceiver(), await startReceiver()];
-      const attempt = async (url = receiver.url) => {
+      const [receiver, stoppedReceiver] = [await startReceiver(), await startReceiver()];
+      const getError = async (url = receiver.url) => {
         const { code, message, data } = await errorOf(
-          client.request("events/subscribe", subscription({ url, secret: receiver.secret })),
+          client.request("events/subscribe", subscribeParams({ url, secret: receiver.secret })),
         );
-        return { code, data, namesField: message.includes("delivery.url: ") };
+        return { code, data, hasFieldName: message.includes("delivery.url: ") };
       };
-      const failed = (reason: string) => ({ code: -32015, data: { reason }, namesField: true });
+      const verificationError = (reason: string) => ({
+        code: -32015,
+        data: { reason },
+        hasFieldName: true,
+      });
       receiver.echo = () => JSON.stringify({ challenge: "something else" });
-      expect(await attempt()).toEqual(failed("challenge_failed"));
+      expect(await getError()).toEqual(verificationError("challenge_failed"));
       const { secret } = receiver;
-      receiver.secret = newSecret(); // the receiver returns 401 for a signature with the former secret
+      // The receiver returns 401 for a signature with its former secret.
+      receiver.secret = newSecret();
       expect(
         await errorOf(
-          client.request("events/subscribe", subscription({ url: receiver.url, secret })),
+          client.request("events/subscribe", subscribeParams({ url: receiver.url, secret })),
         ),
       ).toMatchObject({ code: -32015, data: { reason: "http_4xx" } });
-      await other.stop();
-      expect(await attempt(other.url)).toEqual(failed("connection_refused"));
+      await stoppedReceiver.stop();
+      expect(await getError(stoppedReceiver.url)).toEqual(verificationError("connection_refused"));
     });
 
-    it("with `tls_error` if the endpoint does not support TLS", async ({ skip }) => {
+    it("rejects an endpoint that does not support TLS, with `tls_error`", async ({ skip }) => {
       skip(host === "workerd", "workerd does not distinguish TLS errors from failed connections");
       const fixture = await startFixture(host);
       const client = await connectSdk2(fixture.hub);
       const receiver = await startReceiver();
       const url = receiver.url.replace("http:", "https:");
       expect(
-        await errorOf(client.request("events/subscribe", subscription({ ...receiver, url }))),
+        await errorOf(client.request("events/subscribe", subscribeParams({ ...receiver, url }))),
       ).toMatchObject({ code: -32015, data: { reason: "tls_error" } });
     });
 
-    it("without https or a public address, unless the operator allows it", async () => {
+    it("rejects http and private addresses, unless the operator allows them", async () => {
       const fixture = await startFixture(host, { SIGNALBOX_ALLOW_PRIVATE: "" });
       const client = await connectSdk2(fixture.hub);
       const receiver = await startReceiver();
@@ -284,7 +292,7 @@ describe.each(hosts)("on %s", (host) => {
         [receiver.url.replace("http:", "https:"), /SIGNALBOX_ALLOW_PRIVATE/],
       ] as const)
         expect(
-          await errorOf(client.request("events/subscribe", subscription({ ...receiver, url }))),
+          await errorOf(client.request("events/subscribe", subscribeParams({ ...receiver, url }))),
         ).toMatchObject({ code: -32602, message: expect.stringMatching(message) });
       expect(receiver.requests).toEqual([]);
     });
@@ -295,12 +303,12 @@ it("a subscription continues on another replica if the replica that delivers is 
   const fixture = await startFixture("Node", {
     DATABASE_URL: await createMigratedDatabase(inject("postgresUrl")),
   });
-  const other = await fixture.replica();
+  const otherReplica = await fixture.replica();
   const receiver = await startReceiver();
   await subscribe(await connectSdk2(fixture.hub), receiver);
-  const ids = [await send(fixture), await send({ hub: other }), await send(fixture)];
+  const ids = [await send(fixture), await send({ hub: otherReplica }), await send(fixture)];
   await expectReceived(receiver, ids);
   await fixture.hub.stop("SIGKILL");
-  ids.push(await send({ hub: other }));
-  await expectAllReceived(receiver, ids);
+  ids.push(await send({ hub: otherReplica }));
+  await expectReceivedAtLeastOnce(receiver, ids);
 });

@@ -1,4 +1,4 @@
-/** The draft of MCP Events: clients of two protocol versions use the built hub. */
+/** Clients of two protocol versions list, poll and stream events with the MCP Events draft. */
 import { describe, expect, it, vi } from "vitest";
 import { issueOpened } from "../support/deliver.ts";
 import {
@@ -67,25 +67,31 @@ describe.each(hosts)("on %s", (host) => {
         },
         payloadSchema: { type: "object" },
       });
-      const rest = await client.request("events/list", { cursor: first.nextCursor });
-      expect(namesOf(rest)).toEqual(["github.brand_new_type"]);
-      expect(rest.nextCursor).toBeUndefined();
+      const lastPage = await client.request("events/list", { cursor: first.nextCursor });
+      expect(namesOf(lastPage)).toEqual(["github.brand_new_type"]);
+      expect(lastPage.nextCursor).toBeUndefined();
     });
 
-    it("polls new events once, filtered by arguments", async () => {
+    it("polls each new event once, and can filter events by arguments", async () => {
       const fixture = await startFixture(host);
       const client = await connect(fixture.hub);
       await send(fixture);
-      const poll = (cursor: unknown, more = {}) =>
-        client.request("events/poll", { name: "github.issues", arguments: {}, cursor, ...more });
-      const now = await poll(null);
-      expect(now).toMatchObject({ events: [], truncated: false, hasMore: false });
+      const poll = (cursor: unknown, extraParams = {}) =>
+        client.request("events/poll", {
+          name: "github.issues",
+          arguments: {},
+          cursor,
+          ...extraParams,
+        });
+      // The cursor `null` means the end of the log.
+      const end = await poll(null);
+      expect(end).toMatchObject({ events: [], truncated: false, hasMore: false });
       const [second, third] = [await send(fixture), await send(fixture, { action: "closed" })];
       await send(fixture, {}, { type: "push" });
 
-      const found = await poll(now.cursor);
-      expect(idsOf(found)).toEqual([second, third]);
-      expect((found.events as unknown[])[0]).toMatchObject({
+      const polled = await poll(end.cursor);
+      expect(idsOf(polled)).toEqual([second, third]);
+      expect((polled.events as unknown[])[0]).toMatchObject({
         eventId: second,
         name: "github.issues",
         timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
@@ -99,19 +105,19 @@ describe.each(hosts)("on %s", (host) => {
           payload: issueOpened,
         },
       });
-      expect(await poll(found.cursor)).toMatchObject({ events: [], hasMore: false });
+      expect(await poll(polled.cursor)).toMatchObject({ events: [], hasMore: false });
 
-      const page = await poll(now.cursor, { maxEvents: 1 });
+      const page = await poll(end.cursor, { maxEvents: 1 });
       expect([idsOf(page), page.hasMore, page.nextPollMs]).toEqual([[second], true, 0]);
       expect(idsOf(await poll(page.cursor))).toEqual([third]);
-      const closed = await poll(now.cursor, { arguments: { action: "closed", number: 7 } });
+      const closed = await poll(end.cursor, { arguments: { action: "closed", number: 7 } });
       expect(idsOf(closed)).toEqual([third]);
       // A cursor after the end of the log, and a cursor of another log.
-      for (const invalid of ["999", "1@0a1b2c3d"])
-        expect(await poll(invalid)).toMatchObject({
+      for (const invalidCursor of ["999", "1@0a1b2c3d"])
+        expect(await poll(invalidCursor)).toMatchObject({
           events: [],
           truncated: true,
-          cursor: found.cursor,
+          cursor: polled.cursor,
         });
       expect(idsOf(await poll("1"))).toEqual([second, third]);
       expect(await poll("0", { maxAgeMs: 0 })).toMatchObject({ events: [], truncated: true });
@@ -152,10 +158,10 @@ describe.each(hosts)("on %s", (host) => {
       );
     });
 
-    it("streams missed and new events, and resumes after its cursor", async () => {
+    it("streams missed and new events, and continues with a poll after the last cursor", async () => {
       const fixture = await startFixture(host);
       const client = await connect(fixture.hub);
-      const before = await send(fixture);
+      const missedEvent = await send(fixture);
       const abort = new AbortController();
       const params = { name: "github.issues", arguments: { repo: "octo/town" }, cursor: "0" };
       const stream = client.request("events/stream", params, { signal: abort.signal });
@@ -167,53 +173,58 @@ describe.each(hosts)("on %s", (host) => {
       await vi.waitFor(() => expect(events()).toHaveLength(1), WAIT);
       await send(fixture, {}, { type: "push" });
       await send(fixture, { repository: { full_name: "other/place" } });
-      const after = await send(fixture);
+      const newEvent = await send(fixture);
       await vi.waitFor(() => expect(events()).toHaveLength(2), WAIT);
-      expect(events().map(({ eventId }) => eventId)).toEqual([before, after]);
+      expect(events().map(({ eventId }) => eventId)).toEqual([missedEvent, newEvent]);
       expect(client.notifications[0]).toMatchObject({
         method: "notifications/events/active",
         params: { cursor: expect.stringMatching(/^0@/), truncated: false },
       });
-      const ids = new Set(client.notifications.map(({ params }) => params._meta[SUBSCRIPTION_ID]));
-      expect([...ids]).toEqual([expect.anything()]);
+      const subscriptionIds = new Set(
+        client.notifications.map(({ params }) => params._meta[SUBSCRIPTION_ID]),
+      );
+      expect([...subscriptionIds]).toEqual([expect.anything()]);
 
-      // Before the cancellation arrives, the stream may still send the next event.
-      const last = events().at(-1)?.cursor;
+      // Read before `abort`: until the hub gets the cancellation, the stream may send the next event too.
+      const lastCursor = events().at(-1)?.cursor;
       abort.abort();
-      const missed = await send(fixture);
-      const again = await client.request("events/poll", { ...params, cursor: last });
-      expect(idsOf(again)).toEqual([missed]);
+      const laterEvent = await send(fixture);
+      const resumed = await client.request("events/poll", { ...params, cursor: lastCursor });
+      expect(idsOf(resumed)).toEqual([laterEvent]);
     });
 
     it("gets `terminated` when the token is revoked", async () => {
       const fixture = await startFixture(host);
       const { id, token } = await fixture.token();
-      const [revoked, other] = [await connect(fixture.hub, token), await connect(fixture.hub)];
-      const [ended] = [revoked, other].map((client) => {
+      const [revokedClient, otherClient] = [
+        await connect(fixture.hub, token),
+        await connect(fixture.hub),
+      ];
+      const [revokedStream] = [revokedClient, otherClient].map((client) => {
         const stream = client.request("events/stream", { name: "github.issues", cursor: null });
         stream.catch(() => {});
         return stream;
       });
-      for (const { notifications } of [revoked, other])
+      for (const { notifications } of [revokedClient, otherClient])
         await vi.waitFor(() => expect(notifications).toHaveLength(1), WAIT);
       await fixture.revoke(id);
-      await ended;
-      expect(revoked.notifications.at(-1)).toMatchObject({
+      await revokedStream;
+      expect(revokedClient.notifications.at(-1)).toMatchObject({
         method: "notifications/events/terminated",
         params: { reason: "forbidden", cursor: expect.stringMatching(/^0@/) },
       });
-      expect(other.notifications).toHaveLength(1);
+      expect(otherClient.notifications).toHaveLength(1);
     });
 
     it("gets `terminated` when the hub stops", async ({ skip }) => {
       skip(host === "workerd", "a Worker is not notified before it stops");
       const fixture = await startFixture(host);
-      const stopped = await connect(fixture.hub);
-      const ended = stopped.request("events/stream", { name: "github.issues", cursor: null });
-      await vi.waitFor(() => expect(stopped.notifications).toHaveLength(1), WAIT);
+      const client = await connect(fixture.hub);
+      const stream = client.request("events/stream", { name: "github.issues", cursor: null });
+      await vi.waitFor(() => expect(client.notifications).toHaveLength(1), WAIT);
       expect(await fixture.hub.stop()).toBe(0);
-      await ended.catch(() => {});
-      expect(stopped.notifications.at(-1)).toMatchObject({
+      await stream.catch(() => {});
+      expect(client.notifications.at(-1)).toMatchObject({
         method: "notifications/events/terminated",
         params: { reason: "shutting_down" },
       });
@@ -221,18 +232,18 @@ describe.each(hosts)("on %s", (host) => {
   });
 
   it("the hub declares the events capability in both protocol versions, unless the draft is disabled", async () => {
-    const [on, off] = [
+    const [enabled, disabled] = [
       await startFixture(host),
       await startFixture(host, { SIGNALBOX_EVENTS_DRAFT: "off" }),
     ];
     for (const [method, params] of firstRequests) {
-      expect(await getCapabilities(on.hub.url, method, params)).toMatchObject({
+      expect(await getCapabilities(enabled.hub.url, method, params)).toMatchObject({
         events: { listChanged: true },
       });
-      expect(await getCapabilities(off.hub.url, method, params)).not.toHaveProperty("events");
+      expect(await getCapabilities(disabled.hub.url, method, params)).not.toHaveProperty("events");
     }
     for (const [, connect] of clients) {
-      const client = await connect(off.hub);
+      const client = await connect(disabled.hub);
       expect((await errorOf(client.request("events/list", {}))).message).toMatch(/not found/i);
     }
   });
@@ -245,7 +256,7 @@ describe.each(hosts)("on %s", (host) => {
       repository: { ...issueOpened.repository, owner: { id: account, login: `a${account}` } },
       installation: { id: account },
     });
-    const now = await client.request("events/poll", { name: "github.issues", cursor: null });
+    const end = await client.request("events/poll", { name: "github.issues", cursor: null });
     await send(fixture, ownedBy(2), { type: "their_own_type" });
     await send(fixture, ownedBy(2));
     const stream = client.request("events/stream", { name: "github.issues", cursor: "0" });
@@ -254,13 +265,14 @@ describe.each(hosts)("on %s", (host) => {
     const received = () => client.notifications.map(({ params }) => params.eventId).filter(Boolean);
     await vi.waitFor(() => expect(received()).toEqual([own]), WAIT);
     expect(
-      idsOf(await client.request("events/poll", { name: "github.issues", cursor: now.cursor })),
+      idsOf(await client.request("events/poll", { name: "github.issues", cursor: end.cursor })),
     ).toEqual([own]);
     const { nextCursor } = await client.request("events/list", {});
     expect(namesOf(await client.request("events/list", { cursor: nextCursor }))).toEqual([]);
     expect(
       await errorOf(client.request("events/poll", { name: "github.their_own_type" })),
     ).toMatchObject({ code: -32011 });
+    // A cursor that refers to the log of tenant 2.
     expect(
       await client.request("events/poll", { name: "github.issues", cursor: "2:0" }),
     ).toMatchObject({ events: [] });

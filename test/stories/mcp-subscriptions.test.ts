@@ -15,40 +15,41 @@ import { createMigratedDatabase } from "../support/postgres.ts";
 import { openSse } from "../support/sse.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
-const ADMIN = "sbx_of_the_story_of_subscriptions";
+const ADMIN = "sbx_subscriptions_story";
 const INBOX = "signalbox://inbox";
 const uriOf = (id: string) => `signalbox://events/${id}`;
 
 interface Fixture {
   hub: HubProcess;
-  token(tenant: number | "*", ...args: string[]): Promise<{ id: string; token: string }>;
-  revoke(id: string): Promise<unknown>;
+  createToken(tenant: number | "*", ...args: string[]): Promise<{ id: string; token: string }>;
+  revokeToken(id: string): Promise<unknown>;
 }
 
 async function startFixture(
   host: Host,
   data: string,
-  more: Record<string, string> = {},
+  extraEnv: Record<string, string> = {},
 ): Promise<Fixture> {
-  const env = { SIGNALBOX_TENANCY: "github", SIGNALBOX_TOKEN: ADMIN, ...more };
+  const env = { SIGNALBOX_TENANCY: "github", SIGNALBOX_TOKEN: ADMIN, ...extraEnv };
   const hub = await startOn(host, { data, env: { GITHUB_WEBHOOK_SECRET: SECRET, ...env } });
   const settings = { ...env, ...commandSettings(host, hub, { data, token: ADMIN }) };
   return {
     hub,
-    token: (tenant, ...args) => createTokenByApi(hub.url, ADMIN, "--tenant", `${tenant}`, ...args),
-    revoke: (id) => runCli(["token", "revoke", id], { env: settings }),
+    createToken: (tenant, ...args) =>
+      createTokenByApi(hub.url, ADMIN, "--tenant", `${tenant}`, ...args),
+    revokeToken: (id) => runCli(["token", "revoke", id], { env: settings }),
   };
 }
 
-/** A separate hub, which is stopped after the test. */
+/** Starts a separate hub, and stops it after the test. */
 async function startForTest(
   host: Host,
   data = tempFolder(),
-  more: Record<string, string> = {},
+  extraEnv: Record<string, string> = {},
 ): Promise<Fixture> {
-  const own = await startFixture(host, data, more);
-  onTestFinished(async () => void (await own.hub.stop()));
-  return own;
+  const separate = await startFixture(host, data, extraEnv);
+  onTestFinished(async () => void (await separate.hub.stop()));
+  return separate;
 }
 
 let fixture: Fixture;
@@ -63,10 +64,11 @@ function useHub(host: Host): void {
     rmSync(data, { recursive: true, force: true });
   });
 }
-let accounts = 100;
-const newAccount = () => ++accounts;
+let lastAccount = 100;
+/** Returns the id of an account that no other test uses. Each account is a tenant. */
+const newAccount = () => ++lastAccount;
 
-/** Sends an event of this account, and returns its id. */
+/** Sends a webhook of this account. Returns the id of the event. */
 async function send(hub: HubProcess, account: number): Promise<string> {
   const repository = { ...issueOpened.repository, owner: { id: account, login: `a${account}` } };
   const body = JSON.stringify({ ...issueOpened, repository, installation: { id: account } });
@@ -76,9 +78,10 @@ async function send(hub: HubProcess, account: number): Promise<string> {
 }
 
 interface Subscriber {
-  /** The URIs of its notifications, in order. */
+  /** The URIs of the received notifications, in order. */
   uris: string[];
   onUpdate: (uri: string) => void;
+  /** The server's capability `resources`. */
   resources: unknown;
   subscribe(uri: string): Promise<void>;
   unsubscribe(uri: string): Promise<void>;
@@ -92,16 +95,16 @@ const withToken = (token: string) => ({
 
 type Connect = (hub: HubProcess, token: string) => Promise<Subscriber>;
 
-/** The parts that the clients of all SDK and protocol versions have in common. */
+/** Creates a subscriber from a client of any SDK or protocol version. */
 function createSubscriber(
   client: Client | Sdk1Client,
   subscriptions: Pick<Subscriber, "subscribe" | "unsubscribe">,
-): Subscriber & { updated(notification: { params: { uri: string } }): void } {
+): Subscriber & { handleUpdate(notification: { params: { uri: string } }): void } {
   onTestFinished(() => client.close());
   return {
     uris: [],
     onUpdate() {},
-    updated({ params }) {
+    handleUpdate({ params }) {
       this.uris.push(params.uri);
       this.onUpdate(params.uri);
     },
@@ -121,8 +124,8 @@ async function connectSdk2(
   return client;
 }
 
-/** Subscribes with `subscriptions/listen`, of protocol version 2026-07-28. */
-const withListen =
+/** Connects a client that subscribes with `subscriptions/listen`, of protocol version 2026-07-28. */
+const connectWithListen =
   (mode: "auto" | { pin: string }): Connect =>
   async (hub, token) => {
     const client = await connectSdk2(hub, token, { versionNegotiation: { mode } });
@@ -138,58 +141,62 @@ const withListen =
       },
     });
     client.setNotificationHandler("notifications/resources/updated", (notification) =>
-      subscriber.updated(notification),
+      subscriber.handleUpdate(notification),
     );
     return subscriber;
   };
 
-/** Subscribes with `resources/subscribe`, in a session. */
-const inSession = (client: Client | Sdk1Client) =>
+/** Creates a subscriber that uses `resources/subscribe` in a session. */
+const createSessionSubscriber = (client: Client | Sdk1Client) =>
   createSubscriber(client, {
     subscribe: async (uri) => void (await client.subscribeResource({ uri })),
     unsubscribe: async (uri) => void (await client.unsubscribeResource({ uri })),
   });
 
-const withVersion =
+const connectWithVersion =
   (version: string): Connect =>
   async (hub, token) => {
     const client = await connectSdk2(hub, token, { supportedProtocolVersions: [version] });
     expect(client.getNegotiatedProtocolVersion()).toBe(version);
-    const subscriber = inSession(client);
+    const subscriber = createSessionSubscriber(client);
     client.setNotificationHandler("notifications/resources/updated", (notification) =>
-      subscriber.updated(notification),
+      subscriber.handleUpdate(notification),
     );
     return subscriber;
   };
 
-const withSdk1: Connect = async (hub, token) => {
+const connectWithSdk1: Connect = async (hub, token) => {
   const client = new Sdk1Client({ name: "story", version: "1" });
   await client.connect(new Sdk1Transport(mcpOf(hub), withToken(token)) as never);
-  const subscriber = inSession(client);
+  const subscriber = createSessionSubscriber(client);
   client.setNotificationHandler(ResourceUpdatedNotificationSchema, (notification) =>
-    subscriber.updated(notification),
+    subscriber.handleUpdate(notification),
   );
   return subscriber;
 };
 
 const clients: [string, Connect][] = [
-  ["SDK 2.x, negotiated version", withListen("auto")],
-  ["SDK 2.x, 2026-07-28", withListen({ pin: "2026-07-28" })],
-  ["SDK 2.x, 2025-11-25", withVersion("2025-11-25")],
-  ["SDK 2.x, 2025-06-18", withVersion("2025-06-18")],
-  ["SDK 2.x, 2025-03-26", withVersion("2025-03-26")],
-  ["SDK 1.x", withSdk1],
+  ["SDK 2.x, negotiated version", connectWithListen("auto")],
+  ["SDK 2.x, 2026-07-28", connectWithListen({ pin: "2026-07-28" })],
+  ["SDK 2.x, 2025-11-25", connectWithVersion("2025-11-25")],
+  ["SDK 2.x, 2025-06-18", connectWithVersion("2025-06-18")],
+  ["SDK 2.x, 2025-03-26", connectWithVersion("2025-03-26")],
+  ["SDK 1.x", connectWithSdk1],
 ];
 const countOf = (uris: readonly string[], wanted: string) =>
   uris.filter((uri) => uri === wanted).length;
 
-/** Sends requests without an SDK. */
-function createRawClient(hub: HubProcess, token: string, more: Record<string, string> = {}) {
+/** Creates a client that sends requests without an SDK. */
+function createRawClient(
+  hub: HubProcess,
+  token: string,
+  extraHeaders: Record<string, string> = {},
+) {
   const headers = {
     authorization: `Bearer ${token}`,
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
-    ...more,
+    ...extraHeaders,
   };
   const post = (session: string | undefined, message: object) =>
     fetch(mcpOf(hub), {
@@ -212,16 +219,16 @@ function createRawClient(hub: HubProcess, token: string, more: Record<string, st
     expect(status).toBe(200);
     return session as string;
   };
-  const stream = (session: string) =>
+  const openStream = (session: string) =>
     openSse(`${hub.url}/mcp`, { ...headers, "mcp-session-id": session });
-  const end = async (session: string) =>
+  const endSession = async (session: string) =>
     (
       await fetch(mcpOf(hub), {
         method: "DELETE",
         headers: { ...headers, "mcp-session-id": session },
       })
     ).status;
-  return { post, request, initialize, stream, end };
+  return { post, request, initialize, openStream, endSession };
 }
 
 describe.each(hosts)("on %s", (host) => {
@@ -229,9 +236,9 @@ describe.each(hosts)("on %s", (host) => {
 
   describe.each(clients)("a client (%s)", (_, connect) => {
     it("is notified of new and changed events until it unsubscribes", async () => {
-      const { hub, token } = fixture;
+      const { hub, createToken } = fixture;
       const account = newAccount();
-      const client = await connect(hub, (await token(account)).token);
+      const client = await connect(hub, (await createToken(account)).token);
       expect(client.resources).toEqual({ subscribe: true });
       const { uris } = client;
       await client.subscribe(INBOX);
@@ -252,11 +259,11 @@ describe.each(hosts)("on %s", (host) => {
     });
 
     it("is not notified of other tenants' events", async () => {
-      const { hub, token } = fixture;
+      const { hub, createToken } = fixture;
       const [account, other] = [newAccount(), newAccount()];
       const [adasEvent, bobsEvent] = [await send(hub, account), await send(hub, other)];
-      const ada = await connect(hub, (await token(account)).token);
-      const bob = await connect(hub, (await token(other)).token);
+      const ada = await connect(hub, (await createToken(account)).token);
+      const bob = await connect(hub, (await createToken(other)).token);
       for (const client of [ada, bob]) await client.subscribe(INBOX);
       await bob.subscribe(uriOf(bobsEvent));
       // `resources/subscribe` rejects the subscription; `subscriptions/listen` sends nothing.
@@ -271,9 +278,9 @@ describe.each(hosts)("on %s", (host) => {
     });
 
     it("is notified of a burst at most once per second, and once after its end", async () => {
-      const { hub, token } = fixture;
+      const { hub, createToken } = fixture;
       const account = newAccount();
-      const client = await connect(hub, (await token(account)).token);
+      const client = await connect(hub, (await createToken(account)).token);
       let pending = 0;
       client.onUpdate = async () => {
         const { structuredContent } = (await client.call("get_pending_status", {})) as {
@@ -285,16 +292,16 @@ describe.each(hosts)("on %s", (host) => {
       const started = Date.now();
       await Promise.all(Array.from({ length: 50 }, () => send(hub, account)));
       await expect.poll(() => pending).toBe(50);
-      // The bound grows with the duration, so a slow machine does not matter.
+      // The limit grows with the duration, so that the test also passes on a slow machine.
       const seconds = Math.ceil((Date.now() - started) / 1000);
       expect(client.uris.length).toBeLessThanOrEqual(seconds + 1);
     });
   });
 
   it("a client that negotiates the protocol chooses 2026-07-28", async () => {
-    const { hub, token } = fixture;
+    const { hub, createToken } = fixture;
     const account = newAccount();
-    const { token: bearer } = await token(account);
+    const { token: bearer } = await createToken(account);
     const client = await connectSdk2(hub, bearer, { versionNegotiation: { mode: "auto" } });
     onTestFinished(() => client.close());
     expect(client.getProtocolEra()).toBe("modern");
@@ -302,13 +309,12 @@ describe.each(hosts)("on %s", (host) => {
 
   describe("a session", () => {
     it("belongs to the token that opened it: another token gets 404", async () => {
-      const { hub, token } = fixture;
+      const { hub, createToken } = fixture;
       const account = newAccount();
-      const mine = await token(account);
-      const ada = createRawClient(hub, mine.token);
+      const ada = createRawClient(hub, (await createToken(account)).token);
       const session = await ada.initialize();
-      const { token: sameTenant } = await token(account);
-      const { token: allTenants } = await token("*", "--scope", "admin");
+      const { token: sameTenant } = await createToken(account);
+      const { token: allTenants } = await createToken("*", "--scope", "admin");
       for (const other of [
         createRawClient(hub, sameTenant),
         createRawClient(hub, allTenants, { "x-signalbox-tenant": `${account}` }),
@@ -317,32 +323,35 @@ describe.each(hosts)("on %s", (host) => {
           status: 404,
           json: { error: { message: "Session not found" } },
         });
-        expect((await other.stream(session)).response.status).toBe(404);
-        expect(await other.end(session)).toBe(404);
+        expect((await other.openStream(session)).response.status).toBe(404);
+        expect(await other.endSession(session)).toBe(404);
       }
       expect((await ada.request(session, "tools/list")).status).toBe(200);
       expect((await ada.request("no-such-session", "tools/list")).status).toBe(404);
     });
 
     it("serves one tenant's inbox, even if the token is valid for several tenants", async () => {
-      const { hub, token } = fixture;
+      const { hub, createToken } = fixture;
       const [account, other] = [newAccount(), newAccount()];
       await send(hub, other);
-      const { token: bearer } = await token("*", "--scope", "admin");
+      const { token: bearer } = await createToken("*", "--scope", "admin");
       const session = await createRawClient(hub, bearer, {
         "x-signalbox-tenant": `${account}`,
       }).initialize();
       const otherTenant = createRawClient(hub, bearer, { "x-signalbox-tenant": `${other}` });
       expect((await otherTenant.request(session, "tools/list")).status).toBe(404);
-      expect((await otherTenant.stream(session)).response.status).toBe(404);
+      expect((await otherTenant.openStream(session)).response.status).toBe(404);
     });
 
     it.each([
       ["tools/call", { name: "wait_for_event", arguments: { timeout_s: 300 } }],
       ["events/stream", { name: "github.issues", cursor: null }],
     ])("ends the response to %s when the request is cancelled", async (method, params) => {
-      const { hub, token } = fixture;
-      const { post, initialize, request } = createRawClient(hub, (await token(newAccount())).token);
+      const { hub, createToken } = fixture;
+      const { post, initialize, request } = createRawClient(
+        hub,
+        (await createToken(newAccount())).token,
+      );
       const session = await initialize();
       const responses = await Promise.all(
         [1, 2, 3].map((id) => post(session, { id, method, params })),
@@ -357,62 +366,69 @@ describe.each(hosts)("on %s", (host) => {
     });
 
     it("ends on DELETE, together with its stream", async () => {
-      const { hub, token } = fixture;
+      const { hub, createToken } = fixture;
       const account = newAccount();
-      const { request, initialize, stream, end } = createRawClient(
+      const { request, initialize, openStream, endSession } = createRawClient(
         hub,
-        (await token(account)).token,
+        (await createToken(account)).token,
       );
       const session = await initialize();
-      const opened = await stream(session);
+      const opened = await openStream(session);
       expect(opened.response.status).toBe(200);
-      expect(await end(session)).toBe(200);
+      expect(await endSession(session)).toBe(200);
       await opened.ended;
       expect((await request(session, "tools/list")).status).toBe(404);
-      expect((await stream(session)).response.status).toBe(404);
+      expect((await openStream(session)).response.status).toBe(404);
     });
 
     it("buffers notifications until its stream is open, and ends that stream if another one is opened", async () => {
-      const { hub, token } = fixture;
+      const { hub, createToken } = fixture;
       const account = newAccount();
-      const { request, initialize, stream } = createRawClient(hub, (await token(account)).token);
+      const { request, initialize, openStream } = createRawClient(
+        hub,
+        (await createToken(account)).token,
+      );
       const session = await initialize();
       await request(session, "resources/subscribe", { uri: INBOX });
       await send(hub, account);
-      const first = await stream(session);
+      const first = await openStream(session);
       await expect.poll(() => first.messages[0]?.data).toMatchObject({ params: { uri: INBOX } });
-      const second = await stream(session);
+      const second = await openStream(session);
       await first.ended;
       await send(hub, account);
       await expect.poll(() => second.messages[0]?.data).toMatchObject({ params: { uri: INBOX } });
       second.close();
     });
 
-    it("is evicted at the session limit of its token if it was idle for the longest time", async () => {
-      const { hub, token } = fixture;
+    it("is evicted if its token exceeds the session limit, and no other session was idle for longer", async () => {
+      const { hub, createToken } = fixture;
       const account = newAccount();
-      const { request, initialize, stream } = createRawClient(hub, (await token(account)).token);
-      const other = createRawClient(hub, (await token(account)).token);
-      const theirs = await other.initialize();
-      const held = await initialize();
-      const opened = await stream(held);
-      const used = await initialize();
-      const idle = await initialize();
-      expect((await request(used, "tools/list")).status).toBe(200);
-      for (let more = 0; more < 62; more += 1) await initialize();
-      expect((await request(idle, "tools/list")).status).toBe(404);
-      for (const session of [held, used])
+      const { request, initialize, openStream } = createRawClient(
+        hub,
+        (await createToken(account)).token,
+      );
+      const other = createRawClient(hub, (await createToken(account)).token);
+      const sessionOfOther = await other.initialize();
+      const streamingSession = await initialize();
+      const opened = await openStream(streamingSession);
+      const usedSession = await initialize();
+      const idleSession = await initialize();
+      expect((await request(usedSession, "tools/list")).status).toBe(200);
+      // Together with the three sessions above, these are 65. The limit is 64.
+      for (let count = 0; count < 62; count += 1) await initialize();
+      expect((await request(idleSession, "tools/list")).status).toBe(404);
+      for (const session of [streamingSession, usedSession])
         expect((await request(session, "tools/list")).status).toBe(200);
-      expect((await other.request(theirs, "tools/list")).status).toBe(200);
+      expect((await other.request(sessionOfOther, "tools/list")).status).toBe(200);
       opened.close();
     });
 
-    it("is required for subscriptions only", async () => {
-      const { hub, token } = fixture;
+    it("is required for `resources/subscribe`, but not for `tools/list`", async () => {
+      const { hub, createToken } = fixture;
       const account = newAccount();
-      const { request, initialize } = createRawClient(hub, (await token(account)).token);
-      for (const before of [() => {}, initialize]) {
-        await before();
+      const { request, initialize } = createRawClient(hub, (await createToken(account)).token);
+      for (const prepare of [() => {}, initialize]) {
+        await prepare();
         const { status, session, json } = await request(undefined, "tools/list");
         expect({ status, session }).toEqual({ status: 200, session: null });
         expect(json.result.tools.length).toBeGreaterThan(5);
@@ -423,9 +439,9 @@ describe.each(hosts)("on %s", (host) => {
     });
 
     it("rejects subscriptions to unknown resources", async () => {
-      const { hub, token } = fixture;
+      const { hub, createToken } = fixture;
       const account = newAccount();
-      const { request, initialize } = createRawClient(hub, (await token(account)).token);
+      const { request, initialize } = createRawClient(hub, (await createToken(account)).token);
       const session = await initialize();
       for (const uri of ["signalbox://else", uriOf("x"), uriOf(crypto.randomUUID())])
         expect((await request(session, "resources/subscribe", { uri })).json.error).toMatchObject({
@@ -435,41 +451,41 @@ describe.each(hosts)("on %s", (host) => {
 
     it("ends with a restart: the client gets 404 and opens a new session", async () => {
       const data = tempFolder();
-      const { hub, token } = await startForTest(host, data);
-      const { token: bearer } = await token(newAccount());
+      const { hub, createToken } = await startForTest(host, data);
+      const { token: bearer } = await createToken(newAccount());
       const session = await createRawClient(hub, bearer).initialize();
       await hub.stop();
-      const again = createRawClient((await startForTest(host, data)).hub, bearer);
-      expect((await again.request(session, "tools/list")).status).toBe(404);
-      const next = await again.initialize();
-      expect((await again.request(next, "tools/list")).status).toBe(200);
+      const client = createRawClient((await startForTest(host, data)).hub, bearer);
+      expect((await client.request(session, "tools/list")).status).toBe(404);
+      const newSession = await client.initialize();
+      expect((await client.request(newSession, "tools/list")).status).toBe(200);
     });
   });
 
   it("streams of both protocol versions end after their token is revoked", async () => {
-    const { hub, token, revoke } = fixture;
+    const { hub, createToken, revokeToken } = fixture;
     const account = newAccount();
-    const { id, token: bearer } = await token(account);
-    const { initialize, stream } = createRawClient(hub, bearer);
-    const old = await stream(await initialize());
+    const { id, token: bearer } = await createToken(account);
+    const { initialize, openStream } = createRawClient(hub, bearer);
+    const sessionStream = await openStream(await initialize());
     const client = await connectSdk2(hub, bearer, {
       versionNegotiation: { mode: { pin: "2026-07-28" } },
     });
     onTestFinished(() => client.close());
     const subscription = await client.listen({ resourceSubscriptions: [INBOX] });
-    await revoke(id);
-    await old.ended;
+    await revokeToken(id);
+    await sessionStream.ended;
     expect(await subscription.closed).toBe("graceful");
-    expect((await stream("any")).response.status).toBe(401);
+    expect((await openStream("any")).response.status).toBe(401);
   });
 
   it("streams of both protocol versions end when the hub stops", async ({ skip }) => {
     skip(host === "workerd", "a Worker is not notified before it stops");
-    const { hub, token } = await startForTest(host);
+    const { hub, createToken } = await startForTest(host);
     const account = newAccount();
-    const { initialize, stream } = createRawClient(hub, (await token(account)).token);
-    const opened = await stream(await initialize());
-    const { token: bearer } = await token(account);
+    const { initialize, openStream } = createRawClient(hub, (await createToken(account)).token);
+    const opened = await openStream(await initialize());
+    const { token: bearer } = await createToken(account);
     const client = await connectSdk2(hub, bearer, {
       versionNegotiation: { mode: { pin: "2026-07-28" } },
     });
@@ -480,10 +496,10 @@ describe.each(hosts)("on %s", (host) => {
     expect(await subscription.closed).toBe("graceful");
   });
 
-  it("rejects listeners above the limit of a token, and a list of resources that is too long", async () => {
-    const { hub, token } = fixture;
+  it("the hub rejects `subscriptions/listen` above the limit of a token, and with too many resources", async () => {
+    const { hub, createToken } = fixture;
     const account = newAccount();
-    const { token: bearer } = await token(account);
+    const { token: bearer } = await createToken(account);
     const headers = {
       authorization: `Bearer ${bearer}`,
       "content-type": "application/json",
@@ -512,34 +528,37 @@ describe.each(hosts)("on %s", (host) => {
     onTestFinished(() => {
       for (const { close } of opened) close();
     });
-    const types = opened.map(({ response }) => response.headers.get("content-type"));
-    expect(types.filter((type) => type === "text/event-stream")).toHaveLength(64);
-    const long = await listen(Array.from({ length: 5_000 }, () => uriOf(crypto.randomUUID())));
-    expect(long.response.status).toBe(413);
+    const contentTypes = opened.map(({ response }) => response.headers.get("content-type"));
+    expect(contentTypes.filter((type) => type === "text/event-stream")).toHaveLength(64);
+    const tooLong = await listen(Array.from({ length: 5_000 }, () => uriOf(crypto.randomUUID())));
+    expect(tooLong.response.status).toBe(413);
     for (const { close } of opened) close();
     await expect
       .poll(async () => {
-        const again = await listen([INBOX]);
-        const type = again.response.headers.get("content-type");
-        again.close();
+        const reopened = await listen([INBOX]);
+        const type = reopened.response.headers.get("content-type");
+        reopened.close();
         return type;
       })
       .toBe("text/event-stream");
   });
 });
 
-it("notifies clients of all replicas on PostgreSQL", async () => {
+it("hubs on the same PostgreSQL notify the clients of all replicas", async () => {
   const env = { DATABASE_URL: await createMigratedDatabase(inject("postgresUrl")) };
-  const { hub, token } = await startForTest("Node", tempFolder(), env);
+  const { hub, createToken } = await startForTest("Node", tempFolder(), env);
   const account = newAccount();
-  const { token: bearer } = await token(account);
-  const [ada, bob] = [await withListen("auto")(hub, bearer), await withSdk1(hub, bearer)];
+  const { token: bearer } = await createToken(account);
+  const [ada, bob] = [
+    await connectWithListen("auto")(hub, bearer),
+    await connectWithSdk1(hub, bearer),
+  ];
   for (const client of [ada, bob]) await client.subscribe(INBOX);
-  const { hub: other } = await startForTest("Node", tempFolder(), env);
-  const id = await send(other, account);
+  const { hub: otherReplica } = await startForTest("Node", tempFolder(), env);
+  const id = await send(otherReplica, account);
   for (const { uris } of [ada, bob]) await expect.poll(() => countOf(uris, INBOX)).toBe(1);
   for (const client of [ada, bob]) await client.subscribe(uriOf(id));
-  const worker = await withListen("auto")(other, bearer);
-  await worker.call("mark_processed", { event_id: id });
+  const client = await connectWithListen("auto")(otherReplica, bearer);
+  await client.call("mark_processed", { event_id: id });
   for (const { uris } of [ada, bob]) await expect.poll(() => countOf(uris, uriOf(id))).toBe(1);
 });
