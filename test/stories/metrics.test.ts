@@ -6,7 +6,7 @@ import { edge, greeting, intent, node } from "../support/flow-samples.ts";
 import { openSse } from "../support/sse.ts";
 import { WAIT } from "../support/timeouts.ts";
 
-const failing = {
+const failingFlow = {
   name: "Fail",
   nodes: [
     intent("Fail"),
@@ -16,20 +16,20 @@ const failing = {
   edges: [edge("intent Fail", "code"), edge("code", "end")],
 };
 
-const waiting = {
+const suspendingFlow = {
   name: "Pause",
   nodes: [intent("Pause"), node("wait", "Wait", { seconds: 3600 }), node("end", "Return", {})],
   edges: [edge("intent Pause", "wait"), edge("wait", "end")],
 };
 
 it.each<Backend>(["SQLite", "PostgreSQL"])(
-  "counts a run that is cancelled while it is suspended, on %s",
+  "the metrics count a run that is cancelled while it is suspended, on %s",
   async (backend) => {
     const api = await startApi(backend);
-    const metrics = async () => (await api.expect(200, "GET", "/metrics")).text.split("\n");
-    expect(await metrics()).toContain('signalbox_runs_total{outcome="cancelled"} 0');
+    const readMetrics = async () => (await api.expect(200, "GET", "/metrics")).text.split("\n");
+    expect(await readMetrics()).toContain('signalbox_runs_total{outcome="cancelled"} 0');
     await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
-    const { id } = (await api.expect(201, "POST", "/api/apps/desk/flows", waiting)).json;
+    const { id } = (await api.expect(201, "POST", "/api/apps/desk/flows", suspendingFlow)).json;
     await api.expect(200, "POST", `/api/flows/${id}/publish`);
     const started = await api.expect(202, "POST", `/api/flows/${id}/runs`, {
       trigger: "pause",
@@ -41,21 +41,21 @@ it.each<Backend>(["SQLite", "PostgreSQL"])(
       WAIT,
     );
     await api.expect(202, "POST", `${run}/cancel`);
-    const counted = await metrics();
-    expect(counted).toContain('signalbox_runs_total{outcome="cancelled"} 1');
-    expect(counted).toContain('signalbox_run_seconds_count{outcome="cancelled"} 1');
+    const metrics = await readMetrics();
+    expect(metrics).toContain('signalbox_runs_total{outcome="cancelled"} 1');
+    expect(metrics).toContain('signalbox_run_seconds_count{outcome="cancelled"} 1');
   },
 );
 
 it.each<Backend>(["SQLite", "PostgreSQL"])(
-  "counts runs and steps, pending events and connected streams, on %s",
+  "the metrics count runs, steps, pending events and connected streams, on %s",
   async (backend) => {
     const api = await startApi(backend);
-    const lines = async () => (await api.expect(200, "GET", "/metrics")).text.split("\n");
+    const readMetrics = async () => (await api.expect(200, "GET", "/metrics")).text.split("\n");
     await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
     for (const [flow, trigger] of [
       [greeting, "say_hello"],
-      [failing, "fail"],
+      [failingFlow, "fail"],
     ] as const) {
       const { id } = (await api.expect(201, "POST", "/api/apps/desk/flows", flow)).json;
       await api.expect(200, "POST", `/api/flows/${id}/publish`);
@@ -68,7 +68,7 @@ it.each<Backend>(["SQLite", "PostgreSQL"])(
     await deliver(api.hub.url);
     const { id } = (await first.json()) as { id: string };
     await vi.waitFor(async () => {
-      const metrics = await lines();
+      const metrics = await readMetrics();
       for (const line of [
         'signalbox_runs_total{outcome="succeeded"} 1',
         'signalbox_runs_total{outcome="failed"} 1',
@@ -84,13 +84,13 @@ it.each<Backend>(["SQLite", "PostgreSQL"])(
     const stream = await openSse(`${api.hub.url}/events`, { authorization: `Bearer ${ADMIN}` });
     await api.expect(200, "POST", `/api/events/${id}/processed`, {});
     await vi.waitFor(async () => {
-      const metrics = await lines();
+      const metrics = await readMetrics();
       expect(metrics).toContain("signalbox_connected_streams 1");
       expect(metrics).toContain("signalbox_pending_events 1");
     }, WAIT);
     stream.close();
     await vi.waitFor(
-      async () => expect(await lines()).toContain("signalbox_connected_streams 0"),
+      async () => expect(await readMetrics()).toContain("signalbox_connected_streams 0"),
       WAIT,
     );
   },

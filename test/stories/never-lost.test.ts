@@ -23,9 +23,9 @@ import { tempFolder } from "../support/temp-folder.ts";
 const TOKEN = "sbx_never_lost_story_0123456789";
 const bearer = { authorization: `Bearer ${TOKEN}` };
 
-const DELIVERIES = 1_000;
-/** Parallel senders. */
-const SENDERS = 4;
+/** The webhooks are numbered from 0. One more webhook, with this number, is sent at the end. */
+const WEBHOOKS = 1_000;
+const CONCURRENT_SENDERS = 4;
 const DISCONNECTS = 12;
 const BRIDGE_ENDS: Ending[] = [
   "SIGKILL",
@@ -37,9 +37,11 @@ const BRIDGE_ENDS: Ending[] = [
 ];
 const HUB_KILLS = 2;
 
-it("delivers a thousand events to every client once and in order, although processes are killed", async () => {
+it("every client gets a thousand events once and in order, although processes are killed", async () => {
   const seed = Number(process.env.STORY_SEED ?? randomSeed());
-  onTestFailed(() => console.error(`To repeat these moments: STORY_SEED=${seed}`));
+  onTestFailed(() =>
+    console.error(`To repeat the test with the same moments, set STORY_SEED=${seed}`),
+  );
   const random = createRandom(seed);
   const hub = await startRestartableHub();
 
@@ -54,69 +56,70 @@ it("delivers a thousand events to every client once and in order, although proce
   });
   const bridge = startRestartableBridge(hub.url);
 
-  // The first disconnect comes before the first event; the clients have only their start cursor.
+  // The first disconnect happens before the first event, when the clients have only their start cursor.
   for (const { cursor } of clients) await expect.poll(cursor).toMatch(/^0(@|$)/);
   await expect.poll(bridge.cursor).toBe("0");
   for (const client of clients) client.disconnect();
-  const ends = shuffle(BRIDGE_ENDS, random);
-  void bridge.end(ends[0] ?? "SIGKILL");
+  const bridgeEnds = shuffle(BRIDGE_ENDS, random);
+  void bridge.end(bridgeEnds[0] ?? "SIGKILL");
 
-  const actions: { at: number; run(): void }[] = [];
-  const schedule = (times: number, run: (time: number) => void) => {
-    for (let time = 0; time < times; time += 1)
-      actions.push({ at: Math.floor(random() * DELIVERIES), run: () => run(time) });
+  /** Each action runs before the webhook with the number `before` is sent. */
+  const actions: { before: number; run(): void }[] = [];
+  const schedule = (count: number, run: (index: number) => void) => {
+    for (let index = 0; index < count; index += 1)
+      actions.push({ before: Math.floor(random() * WEBHOOKS), run: () => run(index) });
   };
   for (const client of clients) schedule(DISCONNECTS, client.disconnect);
-  schedule(ends.length - 1, (time) => void bridge.end(ends[time + 1] ?? "SIGKILL"));
+  schedule(bridgeEnds.length - 1, (index) => void bridge.end(bridgeEnds[index + 1] ?? "SIGKILL"));
   schedule(HUB_KILLS, () => void hub.killAndRestart());
 
   const numbers = await sendAll((number) => {
-    for (const { at, run } of actions) if (at === number) run();
+    for (const { before, run } of actions) if (before === number) run();
     return random() * 60;
   });
 
   // A duplicate would arrive before this last event.
   await hub.ready();
   await bridge.ready();
-  numbers.add(await sendOne(DELIVERIES));
+  numbers.add(await sendOne(WEBHOOKS));
   const log = (await readLog(hub.url)).map(numbers.of);
-  expect(log.toSorted((a, b) => a - b)).toEqual(upTo(DELIVERIES));
+  expect(log.toSorted((a, b) => a - b)).toEqual(numbersUpTo(WEBHOOKS));
   for (const { name, ids } of clients) {
-    await expect.poll(() => ids().map(numbers.of).at(-1), { message: name }).toBe(DELIVERIES);
+    await expect.poll(() => ids().map(numbers.of).at(-1), { message: name }).toBe(WEBHOOKS);
     expect(ids().map(numbers.of), name).toEqual(log);
   }
   const positions = new Map(log.map((number, position) => [number, position]));
   const positionOf = (id: string) => positions.get(numbers.of(id)) ?? Number.NaN;
-  await expect.poll(() => positionOf(bridge.last()?.meta.message_id ?? "")).toBe(DELIVERIES);
+  await expect.poll(() => positionOf(bridge.last()?.meta.message_id ?? "")).toBe(WEBHOOKS);
   expectAnnouncedInOrder(bridge.processes, positionOf);
 
-  async function sendOne(number: number): Promise<{ number: number; names: string[] }> {
-    const guid = randomUUID();
+  async function sendOne(number: number): Promise<{ number: number; ids: string[] }> {
+    const deliveryId = randomUUID();
     const issue = { ...issueOpened.issue, title: `number ${number}` };
     const body = JSON.stringify({ ...issueOpened, issue });
     for (;;) {
-      const response = await deliver(hub.url, { id: guid, body }).catch(() => undefined);
+      const response = await deliver(hub.url, { id: deliveryId, body }).catch(() => undefined);
       // A webhook without an acknowledgement is sent again with the same id.
       const result = response?.ok
         ? await (response.json() as Promise<{ id: string }>).catch(() => undefined)
         : undefined;
-      if (result) return { number, names: [guid, result.id] };
+      if (result) return { number, ids: [deliveryId, result.id] };
       if (response && response.status < 500 && !response.ok)
         throw new Error(`rejected: ${response.status} ${await response.text()}`);
       await sleep(20);
     }
   }
 
-  /** Returns the numbers of the events by delivery id and event id. */
+  /** Sends all webhooks. Returns their numbers, by delivery id and by event id. */
   async function sendAll(delayMs: (number: number) => number) {
-    const known = new Map<string, number>();
-    const add = ({ number, names }: { number: number; names: string[] }) => {
-      for (const name of names) known.set(name, number);
+    const numberById = new Map<string, number>();
+    const add = ({ number, ids }: { number: number; ids: string[] }) => {
+      for (const id of ids) numberById.set(id, number);
     };
     let next = 0;
     await Promise.all(
-      Array.from({ length: SENDERS }, async () => {
-        while (next < DELIVERIES) {
+      Array.from({ length: CONCURRENT_SENDERS }, async () => {
+        while (next < WEBHOOKS) {
           const number = next;
           next += 1;
           await sleep(delayMs(number));
@@ -124,11 +127,11 @@ it("delivers a thousand events to every client once and in order, although proce
         }
       }),
     );
-    return { add, of: (name: string) => known.get(name) ?? Number.NaN };
+    return { add, of: (id: string) => numberById.get(id) ?? Number.NaN };
   }
 }, 300_000);
 
-/** A hub that restarts with the same port and the same data. */
+/** Starts a hub that can be killed and restarted, with the same port and the same data. */
 async function startRestartableHub() {
   const data = tempFolder();
   const port = await fixedPort();
@@ -153,7 +156,7 @@ async function startRestartableHub() {
   };
 }
 
-/** A bridge that restarts with the state file of its predecessor. */
+/** Starts a bridge. After its end, another bridge starts with the same state file. */
 function startRestartableBridge(url: string) {
   const state = tempFolder();
   const start = () =>
@@ -189,9 +192,9 @@ function startRestartableBridge(url: string) {
 }
 
 /**
- * A message announces one event, or, as a digest, the `count` events up to the given one. Together
- * the messages announce every event in order. Only a bridge that was killed with SIGKILL may have
- * sent a message without saving its cursor; then the next bridge starts with the same message.
+ * A message announces one event, or, as a digest, the last `count` events up to the one that it names.
+ * Together, the messages announce every event in order. A bridge that was killed with SIGKILL may have
+ * sent a message without saving its cursor. Only then, the next bridge may repeat that message first.
  */
 function expectAnnouncedInOrder(
   processes: readonly BridgeProcess[],
@@ -201,20 +204,20 @@ function expectAnnouncedInOrder(
   let last = -1;
   let wasKilled = false;
   for (const { messages, endedBy } of processes) {
-    for (const [at, { meta }] of messages.entries()) {
+    for (const [index, { meta }] of messages.entries()) {
       const to = positionOf(meta.message_id ?? "");
       const from = to - Number(meta.count ?? 1) + 1;
-      const repeated = wasKilled && at === 0 && from === first;
-      expect(from, `after ${first}-${last}`).toBe(repeated ? first : last + 1);
+      const isRepeated = wasKilled && index === 0 && from === first;
+      expect(from, `after ${first}-${last}`).toBe(isRepeated ? first : last + 1);
       expect(to).toBeGreaterThanOrEqual(last);
       [first, last] = [from, to];
       wasKilled = endedBy === "SIGKILL";
     }
   }
-  expect(last).toBe(DELIVERIES);
+  expect(last).toBe(WEBHOOKS);
 }
 
-/** The ids of all events, in the order of the log. */
+/** Returns the ids of all events, in the order of the log. */
 async function readLog(url: string): Promise<string[]> {
   const ids: string[] = [];
   for (let cursor: string | null = ""; cursor !== null; ) {
@@ -228,11 +231,11 @@ async function readLog(url: string): Promise<string[]> {
   return ids;
 }
 
-const upTo = (last: number) => Array.from({ length: last + 1 }, (_, number) => number);
+const numbersUpTo = (last: number) => Array.from({ length: last + 1 }, (_, number) => number);
 
 const randomSeed = () => Math.floor(Math.random() * 2 ** 32);
 
-/** Mulberry32, a small deterministic generator. */
+/** Creates a generator of pseudorandom numbers: Mulberry32. */
 function createRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -245,7 +248,7 @@ function createRandom(seed: number): () => number {
 
 function shuffle<Item>(items: readonly Item[], random: () => number): Item[] {
   return items
-    .map((item) => ({ item, at: random() }))
-    .sort((a, b) => a.at - b.at)
+    .map((item) => ({ item, rank: random() }))
+    .sort((a, b) => a.rank - b.rank)
     .map(({ item }) => item);
 }

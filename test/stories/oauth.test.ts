@@ -1,4 +1,4 @@
-/** MCP clients sign in at the built hub: the SDK's own flow, and the official conformance suite. */
+/** OAuth clients get access to the hub: the client of the MCP SDK, and the official conformance suite. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -31,39 +31,39 @@ type Saved<Name extends "clientInformation" | "tokens" | "discoveryState"> = Awa
   ReturnType<NonNullable<OAuthClientProvider[Name]>>
 >;
 
-/** Keeps what the SDK saves, and the address that it opens in the browser. */
+/** Creates a provider that keeps in memory what the SDK saves, and the URLs that it opens in the browser. */
 function createProvider() {
-  const kept = {
+  const saved = {
     client: undefined as Saved<"clientInformation">,
     tokens: undefined as Saved<"tokens">,
     discovery: undefined as Saved<"discoveryState">,
     verifier: "",
-    opened: [] as URL[],
+    openedUrls: [] as URL[],
   };
   const provider: OAuthClientProvider = {
     redirectUrl: REDIRECT,
     clientMetadata: { client_name: "Story", redirect_uris: [REDIRECT] },
     state: () => "state-of-the-sdk",
-    clientInformation: () => kept.client,
+    clientInformation: () => saved.client,
     saveClientInformation(client) {
-      kept.client = client;
+      saved.client = client;
     },
-    tokens: () => kept.tokens,
+    tokens: () => saved.tokens,
     saveTokens(tokens) {
-      kept.tokens = tokens;
+      saved.tokens = tokens;
     },
     saveCodeVerifier(verifier) {
-      kept.verifier = verifier;
+      saved.verifier = verifier;
     },
-    codeVerifier: () => kept.verifier,
-    // For the check that the callback is of the server that was asked.
+    codeVerifier: () => saved.verifier,
+    // The SDK needs the state to check that the callback comes from the server of the request.
     saveDiscoveryState(state) {
-      kept.discovery = state;
+      saved.discovery = state;
     },
-    discoveryState: () => kept.discovery,
-    redirectToAuthorization: (url) => void kept.opened.push(url),
+    discoveryState: () => saved.discovery,
+    redirectToAuthorization: (url) => void saved.openedUrls.push(url),
   };
-  return { provider, kept };
+  return { provider, saved };
 }
 
 const connect = async (authProvider: OAuthClientProvider) => {
@@ -92,43 +92,45 @@ describe.each([
     rmSync(data, { recursive: true, force: true });
   });
 
-  it("the SDK's client registers, asks for consent, connects and refreshes", async () => {
-    const { provider, kept } = createProvider();
+  it("the SDK's client registers, asks for consent, connects, and refreshes its tokens", async () => {
+    const { provider, saved } = createProvider();
     const { transport, connected } = await connect(provider);
     await expect(connected).rejects.toThrow(UnauthorizedError);
-    expect(kept.opened[0]?.searchParams.get("resource")).toBe(`${new URL(hub.url).origin}/mcp`);
-    const answer = await browser.decide(kept.opened[0] ?? "");
-    const { searchParams } = new URL(answer.headers.get("location") ?? "");
+    expect(saved.openedUrls[0]?.searchParams.get("resource")).toBe(
+      `${new URL(hub.url).origin}/mcp`,
+    );
+    const redirect = await browser.decide(saved.openedUrls[0] ?? "");
+    const { searchParams } = new URL(redirect.headers.get("location") ?? "");
     expect(searchParams.get("state")).toBe("state-of-the-sdk");
     await transport.finishAuth(searchParams);
 
-    const second = await connect(provider);
-    await second.connected;
-    const { tools } = await second.client.listTools();
+    const secondConnection = await connect(provider);
+    await secondConnection.connected;
+    const { tools } = await secondConnection.client.listTools();
     expect(tools.map(({ name }) => name)).toContain("get_pending_status");
-    await second.client.close();
+    await secondConnection.client.close();
 
-    // The access token ends: the SDK refreshes without the browser.
-    const before = kept.tokens;
-    const client_id = kept.client?.client_id ?? "";
+    // After the access token is revoked, the SDK refreshes it without the browser.
+    const oldTokens = saved.tokens;
+    const client_id = saved.client?.client_id ?? "";
     const revoked = await fetch(`${hub.url}/oauth/revoke`, {
       method: "POST",
-      body: new URLSearchParams({ token: before?.access_token ?? "", client_id }),
+      body: new URLSearchParams({ token: oldTokens?.access_token ?? "", client_id }),
     });
     expect(revoked.status).toBe(200);
-    await expect.poll(() => statusOf(before?.access_token, "/mcp")).toBe(401);
-    const third = await connect(provider);
-    await third.connected;
-    await third.client.close();
-    expect(kept.tokens?.refresh_token).not.toBe(before?.refresh_token);
-    expect(kept.opened).toHaveLength(1);
+    await expect.poll(() => statusOf(oldTokens?.access_token, "/mcp")).toBe(401);
+    const thirdConnection = await connect(provider);
+    await thirdConnection.connected;
+    await thirdConnection.client.close();
+    expect(saved.tokens?.refresh_token).not.toBe(oldTokens?.refresh_token);
+    expect(saved.openedUrls).toHaveLength(1);
 
-    // The token is for /mcp only.
-    expect(await statusOf(kept.tokens?.access_token, "/pending-status")).toBe(401);
+    // The access token is valid for /mcp only; the token of the operator is valid for all routes.
+    expect(await statusOf(saved.tokens?.access_token, "/pending-status")).toBe(401);
     expect(await statusOf(TOKEN, "/pending-status")).toBe(200);
   });
 
-  it("a metadata document on a private address is not fetched", async () => {
+  it("the hub does not fetch the metadata document of a client from a private address", async () => {
     const query = new URLSearchParams({
       client_id: "https://127.0.0.1:1/client.json",
       redirect_uri: REDIRECT,
@@ -139,7 +141,7 @@ describe.each([
     expect(await response.text()).toContain("which the hub does not call");
   });
 
-  it("passes the authorization scenarios of the conformance suite", async () => {
+  it("the hub passes the authorization scenarios of the conformance suite", async () => {
     const port = await fixedPort();
     const registered = await fetch(`${hub.url}/oauth/register`, {
       method: "POST",
@@ -159,9 +161,9 @@ describe.each([
     for await (const line of createInterface(suite.stdout)) {
       output += `${line}\n`;
       if (!line.startsWith(`${origin}/oauth/authorize?`)) continue;
-      const answer = await browser.decide(line);
+      const redirect = await browser.decide(line);
       // The suite prints the address before it listens for the redirect.
-      await vi.waitFor(() => fetch(answer.headers.get("location") ?? ""), WAIT);
+      await vi.waitFor(() => fetch(redirect.headers.get("location") ?? ""), WAIT);
     }
     await ended;
     const checks = readdirSync(folder, { recursive: true, encoding: "utf8" })

@@ -1,4 +1,7 @@
-/** On Cloudflare, a webhook takes one hop: the Worker calls the tenant's object, which calls no other. */
+/**
+ * On Cloudflare, a webhook takes one hop: the Worker calls the Durable Object of the tenant, which calls
+ * no other object.
+ */
 import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
@@ -17,10 +20,11 @@ const MODULES = [
 
 /** The time for which the Worker and the store cache an installation or the tenant of a key. */
 const ROUTES_CACHE_MS = 60_000;
-/** The time within which an added or removed secret takes effect. */
+/** The time for which the store caches the secrets of an endpoint. */
 const SECRETS_CACHE_MS = 5_000;
 
-async function startCounting() {
+/** Starts a Worker that records its calls to Durable Objects, and their calls to each other. */
+async function startRecordingWorker() {
   const data = tempFolder();
   const env = {
     PORT: await fixedPort(),
@@ -41,8 +45,8 @@ async function startCounting() {
     });
   const takeCalls = async () => (await (await send("/test/calls")).json()) as string[];
   return {
-    /** Delivers a webhook, and returns the calls of the Worker and its objects. */
-    async callsOf(path: string, secret = SECRET): Promise<string[]> {
+    /** Delivers a webhook, and returns the calls that it has caused. */
+    async deliverAndReadCalls(path: string, secret = SECRET): Promise<string[]> {
       await takeCalls();
       const body = JSON.stringify({
         action: "opened",
@@ -71,42 +75,44 @@ async function startCounting() {
 
 const ONE_HOP = ["worker > store.fetch"];
 
-it("takes one hop for a webhook of a known installation", async () => {
-  const { callsOf, advance, restart } = await startCounting();
+it("a webhook of a known installation takes one hop", async () => {
+  const { deliverAndReadCalls, advance, restart } = await startRecordingWorker();
   const path = "/webhooks/github";
   // The first webhook of an installation registers it.
-  expect(await callsOf(path)).toContain("worker > registry.fetch");
-  const cold = [
+  expect(await deliverAndReadCalls(path)).toContain("worker > registry.fetch");
+  const uncachedCalls = [
     "worker > registry.tenantOfInstallation",
     ...ONE_HOP,
     "store > registry.findInstallation",
   ];
-  expect(await callsOf(path)).toEqual(cold);
-  for (let nth = 0; nth < 3; nth += 1) expect(await callsOf(path)).toEqual(ONE_HOP);
+  expect(await deliverAndReadCalls(path)).toEqual(uncachedCalls);
+  for (let count = 0; count < 3; count += 1)
+    expect(await deliverAndReadCalls(path)).toEqual(ONE_HOP);
 
   await advance(ROUTES_CACHE_MS + 1);
-  expect(await callsOf(path)).toEqual(cold);
-  expect(await callsOf(path)).toEqual(ONE_HOP);
+  expect(await deliverAndReadCalls(path)).toEqual(uncachedCalls);
+  expect(await deliverAndReadCalls(path)).toEqual(ONE_HOP);
 
   await restart();
-  expect(await callsOf(path)).toEqual(cold);
-  expect(await callsOf(path)).toEqual(ONE_HOP);
+  expect(await deliverAndReadCalls(path)).toEqual(uncachedCalls);
+  expect(await deliverAndReadCalls(path)).toEqual(ONE_HOP);
 });
 
-it("takes one hop for a webhook of a source with its own secret", async () => {
-  const { callsOf, createSource, advance, restart } = await startCounting();
-  await callsOf("/webhooks/github"); // registers the tenant
+it("a webhook to an endpoint with its own secret takes one hop", async () => {
+  const { deliverAndReadCalls, createSource, advance, restart } = await startRecordingWorker();
+  await deliverAndReadCalls("/webhooks/github"); // registers the tenant
   const { path, secret } = await createSource();
   const lookUp = "store > registry.findSource";
-  const cold = ["worker > registry.tenantOfKey", ...ONE_HOP, lookUp];
-  expect(await callsOf(path, secret)).toEqual(cold);
-  for (let nth = 0; nth < 3; nth += 1) expect(await callsOf(path, secret)).toEqual(ONE_HOP);
+  const uncachedCalls = ["worker > registry.tenantOfKey", ...ONE_HOP, lookUp];
+  expect(await deliverAndReadCalls(path, secret)).toEqual(uncachedCalls);
+  for (let count = 0; count < 3; count += 1)
+    expect(await deliverAndReadCalls(path, secret)).toEqual(ONE_HOP);
 
   await advance(SECRETS_CACHE_MS + 1);
-  expect(await callsOf(path, secret)).toEqual([...ONE_HOP, lookUp]);
-  expect(await callsOf(path, secret)).toEqual(ONE_HOP);
+  expect(await deliverAndReadCalls(path, secret)).toEqual([...ONE_HOP, lookUp]);
+  expect(await deliverAndReadCalls(path, secret)).toEqual(ONE_HOP);
 
   await restart();
-  expect(await callsOf(path, secret)).toEqual(cold);
-  expect(await callsOf(path, secret)).toEqual(ONE_HOP);
+  expect(await deliverAndReadCalls(path, secret)).toEqual(uncachedCalls);
+  expect(await deliverAndReadCalls(path, secret)).toEqual(ONE_HOP);
 });

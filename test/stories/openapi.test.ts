@@ -1,4 +1,4 @@
-/** The OpenAPI document of a running hub, in the hands of a linter and of a code generator. */
+/** A linter and a code generator accept the OpenAPI document of a running hub. */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,12 +12,12 @@ import { tempFolder } from "../support/temp-folder.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../..");
 
-it("has no findings of `redocly lint`", async () => {
+it("the OpenAPI document passes `redocly lint`", async () => {
   const api = await startApi();
   const source = (await api.expect(200, "GET", "/api/openapi.json")).text;
   const config = await createConfig({
     extends: ["recommended"],
-    // `CodeParameters` and the like describe the parameters of a node by its type, in words.
+    // Only descriptions refer to schemas such as `CodeParameters`, and the rule does not count them.
     rules: { "no-unused-components": "off" },
   });
   const problems = await lintFromString({ source, absoluteRef: "/openapi.json", config });
@@ -27,17 +27,17 @@ it("has no findings of `redocly lint`", async () => {
   expect(findings).toEqual([]);
 });
 
-it("generates a client that compiles, and that can create, call and read what the hub has", async () => {
+it("a client that is generated from the OpenAPI document compiles, and can call the API", async () => {
   const api = await startApi();
   const response = await fetch(`${api.hub.url}/api/openapi.json`);
   const output = tempFolder();
   const input = (await response.json()) as Record<string, unknown>;
   const options = { useOptions: true, useUnionTypes: true, clientName: "HubClient" };
   await generate({ input, output, httpClient: "fetch", ...options });
-  compile(output);
+  typeCheck(output);
 
   const { HubClient } = await import(join(output, "index.ts"));
-  // The address is that of the document's `servers`.
+  // The client uses the address in the `servers` of the document.
   const hub = new HubClient({ TOKEN: ADMIN });
   const { slug } = await hub.apps.postApiApps({ requestBody: { name: "Help desk" } });
   expect(slug).toBe("help-desk");
@@ -72,8 +72,8 @@ it("generates a client that compiles, and that can create, call and read what th
   await expect(hub.apps.getApiAppsApp({ app: "none" })).rejects.toMatchObject({ status: 404 });
 });
 
-/** Type-checks the generated files; throws with the errors of the compiler. */
-function compile(folder: string): void {
+/** Type-checks the generated files. If the compiler finds errors, it prints them, and this throws. */
+function typeCheck(folder: string): void {
   const compilerOptions = {
     strict: true,
     noEmit: true,

@@ -1,4 +1,4 @@
-/** A hub whose database hangs, and hubs whose key does not decrypt the stored secrets. */
+/** A hub whose database is unavailable, and a hub that starts with a wrong or missing key. */
 import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -11,8 +11,9 @@ import { createMigratedDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
 
-it("responds with 503 to every request while PostgreSQL hangs, and logs it once", async () => {
+it("while PostgreSQL hangs, the hub responds with 503 to requests that need it, and logs the outage once", async () => {
   const proxy = await startFreezableProxy(await createMigratedDatabase(inject("postgresUrl")));
+  // `DATABASE_URL` selects PostgreSQL, through the proxy.
   const { hub } = await startApi("SQLite", { DATABASE_URL: proxy.url });
   expect((await deliver(hub.url)).status).toBe(202);
   proxy.freeze();
@@ -27,21 +28,21 @@ it("responds with 503 to every request while PostgreSQL hangs, and logs it once"
     ["/mcp", () => fetch(`${hub.url}/mcp`, { method: "POST", headers, body: message })],
     ["/readyz", () => fetch(`${hub.url}/readyz`)],
   ];
-  const took: Record<string, number> = {};
+  const durations: Record<string, number> = {};
   await Promise.all(
     requests.map(async ([name, send]) => {
       const started = performance.now();
       const response = await send();
-      took[name] = Math.round(performance.now() - started);
+      durations[name] = Math.round(performance.now() - started);
       expect([name, response.status]).toEqual([name, 503]);
       expect([name, response.headers.get("retry-after")]).toEqual([name, expect.any(String)]);
     }),
   );
-  console.log("milliseconds until 503:", took);
-  // About two seconds on a machine that is not busy.
-  expect(Math.max(...Object.values(took))).toBeLessThan(8_000);
+  console.log("milliseconds until 503:", durations);
+  // On an idle machine, it takes about two seconds.
+  expect(Math.max(...Object.values(durations))).toBeLessThan(8_000);
   expect((await fetch(`${hub.url}/healthz`)).status).toBe(200);
-  for (let nth = 0; nth < 20; nth += 1) expect((await deliver(hub.url)).status).toBe(503);
+  for (let count = 0; count < 20; count += 1) expect((await deliver(hub.url)).status).toBe(503);
 
   proxy.repair();
   await vi.waitFor(async () => expect((await deliver(hub.url)).status).toBe(202), WAIT);
@@ -53,9 +54,12 @@ it("responds with 503 to every request while PostgreSQL hangs, and logs it once"
   expect(hub.output()).not.toMatch(/secretKey|_connecting|"stack"/);
 });
 
-it.each(["takeDown", "freeze"] as const)(
-  "waits for PostgreSQL at its start (%s), and then serves",
-  async (fault) => {
+it.each([
+  ["is down", "takeDown"],
+  ["hangs", "freeze"],
+] as const)(
+  "a hub that starts while PostgreSQL %s waits for it, and then accepts webhooks",
+  async (_, fault) => {
     const proxy = await startFreezableProxy(await createMigratedDatabase(inject("postgresUrl")));
     proxy[fault]();
     const starting = startApi("SQLite", { DATABASE_URL: proxy.url });
@@ -68,16 +72,18 @@ it.each(["takeDown", "freeze"] as const)(
   },
 );
 
-it("does not start with a key that does not decrypt the stored secrets", async () => {
+it("the hub does not start if the key for the stored secrets is wrong or missing", async () => {
   const data = tempFolder();
   const env = { SIGNALBOX_DATA: data, PORT: "0" };
   expect((await runCli(["source", "add", "github"], { env })).code).toBe(0);
-  const wrong = { ...env, SIGNALBOX_KEY: randomBytes(32).toString("base64") };
-  const refused = await runCli(["serve"], { env: wrong });
-  expect(refused.code).toBe(2);
-  expect(refused.stderr).toMatch(/does not decrypt the secrets in its database.*SIGNALBOX_KEY/s);
+  const otherKey = randomBytes(32).toString("base64");
+  const withWrongKey = await runCli(["serve"], { env: { ...env, SIGNALBOX_KEY: otherKey } });
+  expect(withWrongKey.code).toBe(2);
+  expect(withWrongKey.stderr).toMatch(
+    /does not decrypt the secrets in its database.*SIGNALBOX_KEY/s,
+  );
   rmSync(join(data, "key"));
-  const missing = await runCli(["serve"], { env });
-  expect(missing.code).toBe(2);
-  expect(missing.stderr).toMatch(/key is missing.*Restore the file from a backup/s);
+  const withoutKey = await runCli(["serve"], { env });
+  expect(withoutKey.code).toBe(2);
+  expect(withoutKey.stderr).toMatch(/key is missing.*Restore the file from a backup/s);
 });

@@ -1,4 +1,4 @@
-/** What a release consists of, packed and published in a dry run, and started as its users start it. */
+/** The scripts of a release: they pack the packages, and publish them in a dry run. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync } from "node:fs";
@@ -14,34 +14,38 @@ const run = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const { version } = JSON.parse(readFileSync(join(root, "packages/hub/package.json"), "utf8"));
 
-it("packs the packages, publishes them in a dry run, and starts the hub as the image does", async () => {
-  const packed = join(tempFolder(), "release");
-  const script = (name: string) => join(root, "scripts/release", name);
-  await run(process.execPath, [script("pack.ts"), packed]);
+it("a release is packed and published in a dry run, and the packed hub starts as in the Docker image", async () => {
+  const releaseFolder = join(tempFolder(), "release");
+  const scriptPath = (name: string) => join(root, "scripts/release", name);
+  await run(process.execPath, [scriptPath("pack.ts"), releaseFolder]);
   const { stdout } = await run(process.execPath, [
-    script("publish.ts"),
+    scriptPath("publish.ts"),
     `v${version}`,
-    packed,
+    releaseFolder,
     "--dry-run",
   ]);
   expect(stdout.match(/^\S+/gm)).toEqual(
     ["@signalbox/triggers", "@signalbox/bridge", "signalbox"].map((name) => `${name}@${version}`),
   );
-  expect(existsSync(join(packed, "signalbox.mcpb"))).toBe(true);
+  expect(existsSync(join(releaseFolder, "signalbox.mcpb"))).toBe(true);
 
   const app = tempFolder();
-  const image = readDockerfile(readFileSync(join(packed, "Dockerfile"), "utf8"));
+  const image = readDockerfile(readFileSync(join(releaseFolder, "Dockerfile"), "utf8"));
   expect(image.user).toBe("node");
-  for (const name of ["signalbox", "@signalbox/bridge"]) await install(packed, name, app);
-  const bundled = (folder: string) => {
+  for (const name of ["signalbox", "@signalbox/bridge"]) await install(releaseFolder, name, app);
+  const readLicensedPackages = (folder: string) => {
     const path = join(app, "node_modules", folder, "THIRD-PARTY-LICENSES.txt");
     return readFileSync(path, "utf8").match(/^\S+(?= \d\S* \(.+\)$)/gm);
   };
-  expect(bundled("signalbox/dist")).toEqual(expect.arrayContaining(["hono", "jose", "zod"]));
-  expect(bundled("signalbox/dist/worker")).toEqual(expect.arrayContaining(["hono", "jose", "zod"]));
-  expect(bundled("@signalbox/bridge/dist")).toEqual(expect.arrayContaining(["zod"]));
-  // A package of the page, one of its worker, and a font.
-  expect(bundled("signalbox/dist/web")).toEqual(
+  expect(readLicensedPackages("signalbox/dist")).toEqual(
+    expect.arrayContaining(["hono", "jose", "zod"]),
+  );
+  expect(readLicensedPackages("signalbox/dist/worker")).toEqual(
+    expect.arrayContaining(["hono", "jose", "zod"]),
+  );
+  expect(readLicensedPackages("@signalbox/bridge/dist")).toEqual(expect.arrayContaining(["zod"]));
+  // A package of the page, a package of its web worker, and a font.
+  expect(readLicensedPackages("signalbox/dist/web")).toEqual(
     expect.arrayContaining(["react", "@dagrejs/dagre", "@fontsource-variable/archivo"]),
   );
   const port = await fixedPort();
@@ -73,14 +77,14 @@ it("packs the packages, publishes them in a dry run, and starts the hub as the i
   await expect(run(process.execPath, healthcheck, { env })).rejects.toThrow();
 });
 
-/** Unpacks a package, and links its declared dependencies alone, so that a missing one is found. */
-async function install(packed: string, name: string, app: string): Promise<void> {
+/** Unpacks a package, and links only its declared dependencies, so that an undeclared one is missing. */
+async function install(releaseFolder: string, name: string, app: string): Promise<void> {
   const folder = tempFolder();
   const file = `${name.replace("@", "").replace("/", "-")}-${version}.tgz`;
-  await run("tar", ["xzf", join(packed, file), "-C", folder]);
+  await run("tar", ["xzf", join(releaseFolder, file), "-C", folder]);
   const unpacked = join(folder, "package");
-  const license = (path: string) => readFileSync(join(path, "LICENSE"), "utf8");
-  expect(license(unpacked)).toBe(license(root));
+  const readLicense = (path: string) => readFileSync(join(path, "LICENSE"), "utf8");
+  expect(readLicense(unpacked)).toBe(readLicense(root));
   const target = join(app, "node_modules", name);
   mkdirSync(dirname(target), { recursive: true });
   renameSync(unpacked, target);
@@ -89,38 +93,38 @@ async function install(packed: string, name: string, app: string): Promise<void>
     const link = join(app, "node_modules", dependency);
     if (dependency.startsWith("@signalbox/") || existsSync(link)) continue;
     mkdirSync(dirname(link), { recursive: true });
-    const own = join(root, "packages/hub/node_modules", dependency);
-    symlinkSync(existsSync(own) ? own : join(root, "node_modules", dependency), link);
+    const copyOfHub = join(root, "packages/hub/node_modules", dependency);
+    symlinkSync(existsSync(copyOfHub) ? copyOfHub : join(root, "node_modules", dependency), link);
   }
 }
 
-/** The instructions of the last stage. */
+/** Returns the instructions of the last stage. */
 function readDockerfile(text: string) {
   const stage =
     text
       .replaceAll(/\\\n\s*/g, "")
       .split(/^FROM .*$/m)
       .at(-1) ?? "";
-  const instruction = (name: RegExp) => stage.match(name)?.[1] ?? "";
-  const json = (name: RegExp): string[] => JSON.parse(instruction(name));
+  const readArguments = (pattern: RegExp) => stage.match(pattern)?.[1] ?? "";
+  const readJson = (pattern: RegExp): string[] => JSON.parse(readArguments(pattern));
   return {
-    user: instruction(/^USER (.*)$/m),
+    user: readArguments(/^USER (.*)$/m),
     env: Object.fromEntries(
-      instruction(/^ENV (.*)$/m)
+      readArguments(/^ENV (.*)$/m)
         .split(" ")
         .map((pair) => pair.split("=")),
     ) as Record<string, string>,
-    healthcheck: json(/^HEALTHCHECK .*CMD (.*)$/m),
-    command: [...json(/^ENTRYPOINT (.*)$/m), ...json(/^CMD (.*)$/m)],
+    healthcheck: readJson(/^HEALTHCHECK .*CMD (.*)$/m),
+    command: [...readJson(/^ENTRYPOINT (.*)$/m), ...readJson(/^CMD (.*)$/m)],
   };
 }
 
-it("locks every dependency by its hash", () => {
+it("the lock file has a hash for every dependency", () => {
   const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as {
     packages: Record<string, { integrity?: string; link?: boolean }>;
   };
-  const without = Object.entries(packages).filter(
+  const withoutHash = Object.entries(packages).filter(
     ([path, { integrity, link }]) => path.includes("node_modules/") && !link && !integrity,
   );
-  expect(without.map(([path]) => path)).toEqual([]);
+  expect(withoutHash.map(([path]) => path)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** People sign in with GitHub, and may do what their role allows, as long as they have it. */
+/** A person who has signed in with GitHub has the access of their role, until they lose the role. */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { type Backend, startApi } from "../support/api-client.ts";
@@ -8,12 +8,12 @@ import { connectClient, createOAuthBrowser } from "../support/oauth-browser.ts";
 import { openSse } from "../support/sse.ts";
 import { WAIT } from "../support/timeouts.ts";
 
-interface Page {
+interface PendingEvent {
   id: string;
   title: string;
 }
 
-async function start(backend: Backend) {
+async function startHub(backend: Backend) {
   const github = await startFakeGithub();
   onTestFinished(() => github.close());
   const { hub } = await startApi(backend, {
@@ -30,16 +30,16 @@ async function signIn(url: string, github: FakeGithub, login: string) {
   return {
     headers,
     async call(method: string, path: string, body?: unknown) {
-      const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-      const answer = await fetch(`${url}${path}`, { method, headers, ...sent });
-      const text = await answer.text();
-      return { status: answer.status, json: text === "" ? undefined : JSON.parse(text) };
+      const init = body === undefined ? {} : { body: JSON.stringify(body) };
+      const response = await fetch(`${url}${path}`, { method, headers, ...init });
+      const text = await response.text();
+      return { status: response.status, json: text === "" ? undefined : JSON.parse(text) };
     },
-    async titles() {
-      const answer = await fetch(`${url}/pending-events`, { headers });
-      return ((await answer.json()) as Page[]).map(({ title }) => title).sort();
+    async pendingTitles() {
+      const response = await fetch(`${url}/pending-events`, { headers });
+      return ((await response.json()) as PendingEvent[]).map(({ title }) => title).sort();
     },
-    async agent(path = "/mcp") {
+    async connectAgent(path = "/mcp") {
       const client = new Client({ name: "agent", version: "1" });
       const transport = new StreamableHTTPClientTransport(new URL(`${url}${path}`), {
         requestInit: { headers },
@@ -55,9 +55,12 @@ async function signIn(url: string, github: FakeGithub, login: string) {
   };
 }
 
-/** An admin and two members of one organization, of whom bob has installed the App too, and a collaborator. */
-async function setup(backend: Backend) {
-  const { github, url } = await start(backend);
+/**
+ * Starts a hub for the organization acme: ada is an admin, bob and carl are members, and eve is
+ * a collaborator. Bob has also installed the App in his own account.
+ */
+async function setUp(backend: Backend) {
+  const { github, url } = await startHub(backend);
   for (const login of ["ada", "carl", "eve"]) github.addUser(login);
   const bob = github.addUser("bob");
   const acme = github.addOrganization("acme");
@@ -84,78 +87,80 @@ async function setup(backend: Backend) {
 }
 
 it.each<Backend>(["SQLite", "workerd"])(
-  "shows members the inbox and runs of their organization, and admins everything, on %s",
+  "members can read the inbox and runs of their organization, and admins can also manage it, on %s",
   async (backend) => {
-    const { signIn, tenants } = await setup(backend);
+    const { signIn, tenants } = await setUp(backend);
     const [ada, bob, eve] = [await signIn("ada"), await signIn("bob"), await signIn("eve")];
-    expect(await ada.titles()).toEqual(["of acme"]);
-    expect(await bob.titles()).toEqual(["of acme", "of bob"]);
+    expect(await ada.pendingTitles()).toEqual(["of acme"]);
+    expect(await bob.pendingTitles()).toEqual(["of acme", "of bob"]);
 
-    const statuses = async ({ call }: typeof ada, tenant: string) => {
+    const readStatuses = async ({ call }: typeof ada, tenant: string) => {
       const routes = ["events", "runs", "flows", "connections", "tokens", "sources", "settings"];
-      const answers = routes.map((route) => call("GET", `/api/${route}?tenant=${tenant}`));
-      return (await Promise.all(answers)).map(({ status }) => status).join(" ");
+      const responses = routes.map((route) => call("GET", `/api/${route}?tenant=${tenant}`));
+      return (await Promise.all(responses)).map(({ status }) => status).join(" ");
     };
-    // The settings of the hub are for its operator.
-    expect(await statuses(ada, tenants.acme)).toBe("200 200 200 200 200 200 403");
-    expect(await statuses(bob, tenants.acme)).toBe("200 200 403 403 403 403 403");
-    expect(await statuses(bob, tenants.bob)).toBe("200 200 200 200 200 200 403");
-    expect(await statuses(ada, tenants.bob)).toBe("403 403 403 403 403 403 403");
+    // Only the operator may read the settings of the hub.
+    expect(await readStatuses(ada, tenants.acme)).toBe("200 200 200 200 200 200 403");
+    expect(await readStatuses(bob, tenants.acme)).toBe("200 200 403 403 403 403 403");
+    expect(await readStatuses(bob, tenants.bob)).toBe("200 200 200 200 200 200 403");
+    expect(await readStatuses(ada, tenants.bob)).toBe("403 403 403 403 403 403 403");
 
-    // A collaborator of one repository sees nothing of its organization.
+    // A collaborator of a repository has no access to its organization.
     expect((await eve.call("GET", "/api/session")).json).toMatchObject({ tenants: [] });
-    expect(await statuses(eve, tenants.acme)).toBe("403 403 403 403 403 403 403");
+    expect(await readStatuses(eve, tenants.acme)).toBe("403 403 403 403 403 403 403");
     for (const path of ["/pending-events", "/events", `/events?tenant=${tenants.acme}`, "/mcp"])
       expect((await eve.call("GET", path)).status, path).toBe(403);
 
-    // Tools for admins work in the tenants of which the person is admin.
-    for (const agent of [await ada.agent(), await bob.agent()]) {
+    // Without a tenant in the path, tools for admins use the tenants of which the person is an admin.
+    for (const agent of [await ada.connectAgent(), await bob.connectAgent()]) {
       expect(await agent.tools()).toContain("AUTOMATION_LIST");
       expect((await agent.call("AUTOMATION_LIST")).isError).toBeFalsy();
     }
-    const member = await bob.agent(`/mcp?tenant=${tenants.acme}`);
+    const member = await bob.connectAgent(`/mcp?tenant=${tenants.acme}`);
     expect(await member.tools()).not.toContain("AUTOMATION_LIST");
     expect((await member.call("AUTOMATION_LIST")).isError).toBe(true);
 
-    // A change concerns the tenant that owns the event.
-    const agent = await bob.agent();
+    // A tool changes an event in the tenant that owns it.
+    const agent = await bob.connectAgent();
     const { content } = await agent.call("list_pending_events");
     const [{ text }] = content as unknown as [{ text: string }];
-    const own = (JSON.parse(text) as Page[]).find(({ title }) => title === "of bob");
-    await agent.call("mark_processed", { event_id: own?.id });
-    expect(await bob.titles()).toEqual(["of acme"]);
-    expect(await ada.titles()).toEqual(["of acme"]);
+    const ownEvent = (JSON.parse(text) as PendingEvent[]).find(({ title }) => title === "of bob");
+    await agent.call("mark_processed", { event_id: ownEvent?.id });
+    expect(await bob.pendingTitles()).toEqual(["of acme"]);
+    expect(await ada.pendingTitles()).toEqual(["of acme"]);
   },
 );
 
 it.each<Backend>(["SQLite", "workerd"])(
-  "ends the streams, tools and pages of a removed member, on %s",
+  "a removed member loses access to streams, tools and pages, on %s",
   async (backend) => {
-    const { github, url, signIn, tenants, send } = await setup(backend);
+    const { github, url, signIn, tenants, send } = await setUp(backend);
     const carl = await signIn("carl");
     const ada = await signIn("ada");
     const { headers } = carl;
     const events = await openSse(`${url}/events`, headers);
-    const tab = await openSse(`${url}/api/live?tenant=${tenants.acme}`, headers);
-    const kept = await openSse(`${url}/events`, ada.headers);
+    const liveStream = await openSse(`${url}/api/live?tenant=${tenants.acme}`, headers);
+    const adaEvents = await openSse(`${url}/events`, ada.headers);
     const client = await connectClient(url, createOAuthBrowser(url, headers.cookie), "Editor");
     const bearer = { authorization: `Bearer ${client.access_token}` };
-    const statusOfClient = async () =>
+    const readClientStatus = async () =>
       (await fetch(`${url}/pending-events`, { headers: bearer })).status;
-    expect(await statusOfClient()).toBe(200);
-    const agent = await carl.agent();
+    expect(await readClientStatus()).toBe(200);
+    const agent = await carl.connectAgent();
     const waiting = agent.call("wait_for_event", { type: "push", timeout_seconds: 55 });
     await send("acme", "while carl is a member");
     await vi.waitFor(() => expect(events.messages.length).toBeGreaterThan(1), WAIT);
 
     github.removeMember("acme", "carl");
-    await Promise.all([events.ended, tab.ended]);
+    await Promise.all([events.ended, liveStream.ended]);
     await send("acme", "after carl was removed");
     await vi.waitFor(
-      () => expect(JSON.stringify(kept.messages)).toContain("after carl was removed"),
+      () => expect(JSON.stringify(adaEvents.messages)).toContain("after carl was removed"),
       WAIT,
     );
-    expect(JSON.stringify([events.messages, tab.messages])).not.toContain("after carl was removed");
+    expect(JSON.stringify([events.messages, liveStream.messages])).not.toContain(
+      "after carl was removed",
+    );
     expect(
       await waiting.then(
         ({ isError }) => isError,
@@ -164,14 +169,14 @@ it.each<Backend>(["SQLite", "workerd"])(
     ).toBe(true);
     await expect(agent.call("get_pending_status")).rejects.toThrow();
     expect((await carl.call("GET", "/pending-events")).status).toBe(403);
-    expect(await statusOfClient()).toBe(403);
+    expect(await readClientStatus()).toBe(403);
     expect((await carl.call("GET", "/api/session")).json).toMatchObject({
       tenants: [],
       person: { login: "carl", roles: {} },
     });
-    kept.close();
+    adaEvents.close();
 
-    // GitHub no longer accepts the tokens of the other person.
+    // When GitHub no longer accepts the tokens of a person, their session ends.
     github.revokeTokens("ada");
     await vi.waitFor(
       async () => expect((await ada.call("GET", "/api/session")).json.code).toBe("session_ended"),

@@ -1,4 +1,4 @@
-/** The built hub receives webhooks: sources, signatures, limits and tenants. */
+/** How the hub receives webhooks: sources, signatures, limits and tenants. */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -19,26 +19,26 @@ import { type HubProcess, type HubProcessOptions, runCli } from "../support/hub-
 import { createMigratedDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
-const TOKEN = "sbx_of_the_story_of_reception";
+const TOKEN = "sbx_reception_story";
 
-async function start(
+async function startHub(
   env: Record<string, string> = {},
-  more: Partial<HubProcessOptions> = {},
+  options: Partial<HubProcessOptions> = {},
   host: Host = "Node",
 ): Promise<HubProcess> {
   const hub = await startOn(host, {
-    data: more.data ?? tempFolder(),
+    data: options.data ?? tempFolder(),
     env: { GITHUB_WEBHOOK_SECRET: SECRET, SIGNALBOX_TOKEN: TOKEN, ...env },
-    ...more,
+    ...options,
   });
   onTestFinished(async () => void (await hub.stop()));
   return hub;
 }
 
-const metric = async (hub: HubProcess, pattern: RegExp) =>
+const readMetric = async (hub: HubProcess, pattern: RegExp) =>
   Number(pattern.exec(await (await fetch(`${hub.url}/metrics`)).text())?.[1] ?? 0);
 
-const code = async (response: Response) => ((await response.json()) as { code?: string }).code;
+const codeOf = async (response: Response) => ((await response.json()) as { code?: string }).code;
 
 interface StoredEvent {
   kind: string;
@@ -50,21 +50,21 @@ interface StoredEvent {
   body: string;
 }
 
-/** The latest event, with the body and the headers that the hub has stored. */
-async function latestEvent(hub: HubProcess, source: string): Promise<StoredEvent> {
+/** Returns the latest event of a source, with the body and the headers that the hub has stored. */
+async function readLatestEvent(hub: HubProcess, source: string): Promise<StoredEvent> {
   const response = await fetch(`${hub.url}/api/tenants/${LOCAL_TENANT}/export`, {
     headers: { authorization: `Bearer ${TOKEN}` },
   });
   const lines = (await response.text()).trimEnd().split("\n");
   const rows = lines.map((line) => JSON.parse(line) as StoredEvent);
   const event = rows.findLast((row) => row.kind === "event" && row.source === source);
-  if (!event) throw new Error("nothing stored");
+  if (!event) throw new Error(`no event of ${source} is stored`);
   return event;
 }
 
-describe.each(["SQLite", "PostgreSQL", "workerd"] as const)("webhooks on %s", (backend) => {
+describe.each(["SQLite", "PostgreSQL", "workerd"] as const)("endpoints on %s", (backend) => {
   let hub: HubProcess;
-  let unsecured: HubProcess;
+  let hubWithoutSecret: HubProcess;
   const secretOf = (id: string) =>
     id === "standard-webhooks"
       ? `whsec_${Buffer.from("0123456789abcdef0123456789abcdef").toString("base64")}`
@@ -80,9 +80,9 @@ describe.each(["SQLite", "PostgreSQL", "workerd"] as const)("webhooks on %s", (b
         `the old secret, ${secretOf(id)}`;
     const host = backend === "workerd" ? "workerd" : "Node";
     hub = await startOn(host, { data: join(folder, "hub"), env });
-    // With PostgreSQL, unsigned webhooks are not accepted by default. A Worker needs one secret.
-    unsecured = await startOn(host, {
-      data: join(folder, "unsecured"),
+    // A hub with PostgreSQL does not accept unsigned webhooks by default. A Worker requires one secret.
+    hubWithoutSecret = await startOn(host, {
+      data: join(folder, "without-secret"),
       env:
         backend === "workerd"
           ? { SIGNALBOX_TOKEN: TOKEN, GITHUB_WEBHOOK_SECRET: SECRET }
@@ -91,7 +91,7 @@ describe.each(["SQLite", "PostgreSQL", "workerd"] as const)("webhooks on %s", (b
   });
   afterAll(async () => {
     await hub?.stop();
-    await unsecured?.stop();
+    await hubWithoutSecret?.stop();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -99,44 +99,44 @@ describe.each(["SQLite", "PostgreSQL", "workerd"] as const)("webhooks on %s", (b
     fetch(`${to.url}/webhooks/${id}`, { method: "POST", headers, body: new Uint8Array(body) });
 
   it.each(sources.map((source) => [source.id, source] as const))(
-    "stores a signed event of %s once, and rejects a forged event, and every event if no secret is set",
+    "store a signed webhook of %s once, reject a forged webhook, and reject every webhook if no secret is set",
     async (id, source) => {
-      const delivery = randomUUID();
-      const sample = source.sample(delivery);
+      const deliveryId = randomUUID();
+      const sample = source.sample(deliveryId);
       if (!sample) throw new Error("no sample");
       const signed = await signSample(source, sample, secretOf(id), {
         now: Date.now(),
-        id: delivery,
+        id: deliveryId,
         makeHmacKey: nodeHmacKey,
       });
 
-      const first = await post(hub, id, signed.headers, signed.body);
+      const accepted = await post(hub, id, signed.headers, signed.body);
       // Some senders treat any response but an empty 200 as a failure, or show it to their users.
-      const contentOf = async (response: Response) =>
+      const statusAndBody = async (response: Response) =>
         source.emptyResponse
           ? [response.status, await response.text()]
           : [response.status, await response.json()];
-      const expected = (status: number, outcome: string) =>
+      const expectedResponse = (status: number, outcome: string) =>
         source.emptyResponse ? [200, ""] : [status, { outcome, id: expect.any(String) }];
-      expect(await contentOf(first)).toEqual(expected(202, "stored"));
+      expect(await statusAndBody(accepted)).toEqual(expectedResponse(202, "stored"));
 
-      const event = await latestEvent(hub, id);
-      const stored = Buffer.from(event.body);
-      expect(stored).toEqual(Buffer.from(signed.body));
+      const event = await readLatestEvent(hub, id);
+      const storedBody = Buffer.from(event.body);
+      expect(storedBody).toEqual(Buffer.from(signed.body));
       const scheme = source.signature(source.config?.parse({}) ?? {});
       const now = Date.parse(event.received_at);
-      const verdict = await scheme.verify(
-        { header: (name) => event.headers[name], body: stored, now },
+      const verification = await scheme.verify(
+        { header: (name) => event.headers[name], body: storedBody, now },
         makeSigningKey(scheme, secretOf(id), nodeHmacKey),
       );
-      // A token is the secret itself and is never stored.
-      expect(verdict).toBe(scheme.covers === "body" ? "valid" : "missing");
+      // A token in a header is the secret itself, and is never stored.
+      expect(verification).toBe(scheme.covers === "body" ? "valid" : "missing");
       expect(JSON.stringify(event.headers)).not.toContain(secretOf(id));
 
-      const second = await post(hub, id, signed.headers, signed.body);
-      expect(await contentOf(second)).toEqual(expected(200, "duplicate"));
+      const duplicate = await post(hub, id, signed.headers, signed.body);
+      expect(await statusAndBody(duplicate)).toEqual(expectedResponse(200, "duplicate"));
       expect(
-        await metric(
+        await readMetric(
           hub,
           new RegExp(
             `signalbox_webhooks_total\\{source="${id}",outcome="stored",reason=""\\} (\\d+)`,
@@ -147,16 +147,19 @@ describe.each(["SQLite", "PostgreSQL", "workerd"] as const)("webhooks on %s", (b
       const forged = { headers: { ...signed.headers }, body: new Uint8Array(signed.body) };
       if (source.signature({}).covers === "body") forged.body[10] = (forged.body[10] as number) ^ 1;
       else forged.headers.authorization = `${forged.headers.authorization}x`;
-      const third = await post(hub, id, forged.headers, forged.body);
-      expect([third.status, await code(third)]).toEqual([403, "signature_mismatch"]);
+      const forgedResponse = await post(hub, id, forged.headers, forged.body);
+      expect([forgedResponse.status, await codeOf(forgedResponse)]).toEqual([
+        403,
+        "signature_mismatch",
+      ]);
 
       if (backend === "workerd" && id === "github") return;
-      const fourth = await post(unsecured, id, signed.headers, signed.body);
-      expect([fourth.status, await code(fourth)]).toEqual([403, "no_secret"]);
+      const unverified = await post(hubWithoutSecret, id, signed.headers, signed.body);
+      expect([unverified.status, await codeOf(unverified)]).toEqual([403, "no_secret"]);
     },
   );
 
-  it("responds to Slack's URL verification only if it is signed", async () => {
+  it("respond to Slack's URL verification only if it is signed", async () => {
     const source = sources.find(({ id }) => id === "slack");
     if (!source) throw new Error("no slack");
     const body = { type: "url_verification", challenge: "3eZbrw1a", token: "x" };
@@ -172,7 +175,7 @@ describe.each(["SQLite", "PostgreSQL", "workerd"] as const)("webhooks on %s", (b
     expect(unsigned.status).toBe(403);
   });
 
-  it("accepts or rejects a batch of CloudEvents as a whole", async () => {
+  it("accept or reject a batch of CloudEvents as a whole", async () => {
     const event = (id: string) => ({
       specversion: "1.0",
       id,
@@ -189,28 +192,28 @@ describe.each(["SQLite", "PostgreSQL", "workerd"] as const)("webhooks on %s", (b
         headers,
         body: JSON.stringify(events),
       });
-    const [a, b, c] = [randomUUID(), randomUUID(), randomUUID()];
-    const stored = await send([event(a), event(b)]);
-    expect(stored.status).toBe(202);
-    expect(await stored.json()).toMatchObject({
+    const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()];
+    const accepted = await send([event(first), event(second)]);
+    expect(accepted.status).toBe(202);
+    expect(await accepted.json()).toMatchObject({
       outcome: "stored",
       events: [{ outcome: "stored" }, { outcome: "stored" }],
     });
-    const mixed = await send([event(b), event(c)]);
-    expect(await mixed.json()).toMatchObject({
+    const withDuplicate = await send([event(second), event(third)]);
+    expect(await withDuplicate.json()).toMatchObject({
       outcome: "stored",
       events: [{ outcome: "duplicate" }, { outcome: "stored" }],
     });
-    const broken = await send([event(randomUUID()), { specversion: "1.0", id: "x" }]);
-    expect(broken.status).toBe(400);
-    const rejections = await metric(
+    const withInvalidEvent = await send([event(randomUUID()), { specversion: "1.0", id: "x" }]);
+    expect(withInvalidEvent.status).toBe(400);
+    const rejections = await readMetric(
       hub,
       /signalbox_webhooks_total\{source="cloudevents",outcome="refused",reason="[a-z_]+"\} (\d+)/,
     );
     expect(rejections).toBeGreaterThan(0);
   });
 
-  it("responds to the CloudEvents handshake", async () => {
+  it("respond to the CloudEvents handshake", async () => {
     const response = await fetch(`${hub.url}/webhooks/cloudevents`, {
       method: "OPTIONS",
       headers: {
@@ -223,19 +226,19 @@ describe.each(["SQLite", "PostgreSQL", "workerd"] as const)("webhooks on %s", (b
     expect((await fetch(`${hub.url}/webhooks/github`, { method: "OPTIONS" })).status).toBe(405);
   });
 
-  it("stores a webhook with the headers of Svix, whatever their case", async () => {
+  it("store a webhook with the headers of Svix, in any letter case", async () => {
     const body = '{"type":"email.bounced"}';
     const sentAt = new Date();
     const signature = new Webhook(secretOf("standard-webhooks")).sign("msg_svix", sentAt, body);
-    const answer = await rawExchange(
+    const response = await rawExchange(
       hub.url,
       "POST /webhooks/standard-webhooks HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" +
         `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
         `Svix-Id: msg_svix\r\nSVIX-TIMESTAMP: ${Math.floor(sentAt.getTime() / 1000)}\r\n` +
         `svix-Signature: ${signature}\r\n\r\n${body}`,
     );
-    expect(answer).toMatch(/^HTTP\/1.1 202 /);
-    expect(await latestEvent(hub, "standard-webhooks")).toMatchObject({
+    expect(response).toMatch(/^HTTP\/1.1 202 /);
+    expect(await readLatestEvent(hub, "standard-webhooks")).toMatchObject({
       external_id: "msg_svix",
       type: "email.bounced",
     });
@@ -243,7 +246,7 @@ describe.each(["SQLite", "PostgreSQL", "workerd"] as const)("webhooks on %s", (b
 });
 
 describe("unsigned webhooks", () => {
-  const stripe = (hub: HubProcess, headers: Record<string, string> = {}) =>
+  const sendStripe = (hub: HubProcess, headers: Record<string, string> = {}) =>
     fetch(`${hub.url}/webhooks/stripe`, {
       method: "POST",
       headers: { "content-type": "application/json", ...headers },
@@ -251,7 +254,7 @@ describe("unsigned webhooks", () => {
     });
 
   it("of every source are accepted from this machine if no secret is configured", async () => {
-    const hub = await start({ GITHUB_WEBHOOK_SECRET: "" });
+    const hub = await startHub({ GITHUB_WEBHOOK_SECRET: "" });
     expect(hub.output()).toContain("Unsigned");
     for (const { id } of sources) {
       const sent = await runCli(["send", id, "--url", `${hub.url}/webhooks/${id}`]);
@@ -260,21 +263,21 @@ describe("unsigned webhooks", () => {
   });
 
   it("are rejected from a browser or a tunnel", async () => {
-    const hub = await start({ GITHUB_WEBHOOK_SECRET: "" });
-    expect((await stripe(hub)).status).toBe(202);
+    const hub = await startHub({ GITHUB_WEBHOOK_SECRET: "" });
+    expect((await sendStripe(hub)).status).toBe(202);
     for (const headers of [
       { origin: "https://evil.example" },
       { "x-forwarded-for": "203.0.113.7" },
     ] as Record<string, string>[]) {
-      const rejected = await stripe(hub, headers);
-      expect([rejected.status, await code(rejected)]).toEqual([403, "browser_origin"]);
+      const rejected = await sendStripe(hub, headers);
+      expect([rejected.status, await codeOf(rejected)]).toEqual([403, "browser_origin"]);
     }
-    const rebound = await rawExchange(
+    const withForeignHost = await rawExchange(
       hub.url,
       "POST /webhooks/stripe HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 26\r\n\r\n" +
         '{"id":"1","type":"a.paid"}',
     );
-    expect(rebound).toContain('"code":"browser_origin"');
+    expect(withForeignHost).toContain('"code":"browser_origin"');
   });
 
   it.each([
@@ -282,41 +285,41 @@ describe("unsigned webhooks", () => {
     [{ GITHUB_WEBHOOK_SECRET: "", GENERIC_WEBHOOK_SECRET: "s" }, []],
     [{ GITHUB_WEBHOOK_SECRET: "" }, ["source", "add", "github"]],
   ] as [Record<string, string>, string[]][])(
-    "are rejected once a secret is configured: %j %j",
+    "are rejected if a secret is configured, with the environment %j and the command %j",
     async (env, command) => {
       const data = tempFolder();
       if (command.length > 0) await runCli([...command, "--data", data]);
-      const hub = await start(env, { data });
-      const rejected = await stripe(hub);
-      expect([rejected.status, await code(rejected)]).toEqual([403, "no_secret"]);
+      const hub = await startHub(env, { data });
+      const rejected = await sendStripe(hub);
+      expect([rejected.status, await codeOf(rejected)]).toEqual([403, "no_secret"]);
       expect(hub.output()).not.toContain("Unsigned");
       expect(await (await fetch(hub.url)).text()).not.toContain("Unsigned");
     },
   );
 
-  it("are accepted in addition to signed webhooks if the operator allows it, with a warning", async () => {
-    const hub = await start({}, { args: ["--allow-unsigned"] });
-    expect((await stripe(hub)).status).toBe(202);
-    expect((await deliver(hub.url, { secret: "guess" })).status).toBe(403);
+  it("are accepted in addition to signed webhooks with --allow-unsigned, and the hub prints a warning", async () => {
+    const hub = await startHub({}, { args: ["--allow-unsigned"] });
+    expect((await sendStripe(hub)).status).toBe(202);
+    expect((await deliver(hub.url, { secret: "wrong" })).status).toBe(403);
     expect(hub.output()).toContain("Unsigned");
   });
 });
 
 describe.each(hosts)("a hub on %s", (host) => {
-  const startHere = (env: Record<string, string> = {}, data = tempFolder()) =>
-    start(env, { data }, host);
+  const start = (env: Record<string, string> = {}, data = tempFolder()) =>
+    startHub(env, { data }, host);
 
   it("accepts each of two secrets", async () => {
-    const hub = await startHere({ GITHUB_WEBHOOK_SECRET: "the new secret, the old secret" });
+    const hub = await start({ GITHUB_WEBHOOK_SECRET: "the new secret, the old secret" });
     for (const secret of ["the new secret", "the old secret"])
       expect((await deliver(hub.url, { secret })).status).toBe(202);
     expect((await deliver(hub.url, { secret: "an older secret" })).status).toBe(403);
   });
 
-  it("enforces the exact quota with 429, except for installations and duplicates", async () => {
-    const hub = await startHere({ SIGNALBOX_QUOTA: "5" });
+  it("rejects events above the quota with 429, except installation events and duplicates", async () => {
+    const hub = await start({ SIGNALBOX_QUOTA: "5" });
     const responses = await Promise.all(
-      Array.from({ length: 20 }, (_, at) => deliver(hub.url, { id: `q-${at}` })),
+      Array.from({ length: 20 }, (_, index) => deliver(hub.url, { id: `q-${index}` })),
     );
     expect(responses.map(({ status }) => status).sort()).toEqual([
       ...Array(5).fill(202),
@@ -328,65 +331,65 @@ describe.each(hosts)("a hub on %s", (host) => {
       code: "quota_exceeded",
       detail: expect.stringContaining("quota is 5"),
     });
-    const stored = responses.findIndex(({ status }) => status === 202);
-    expect((await deliver(hub.url, { id: `q-${stored}` })).status).toBe(200);
+    const storedIndex = responses.findIndex(({ status }) => status === 202);
+    expect((await deliver(hub.url, { id: `q-${storedIndex}` })).status).toBe(200);
     const body = JSON.stringify({ installation: { id: 1, account: { id: 100, login: "octo" } } });
     expect((await deliver(hub.url, { type: "installation", body })).status).toBe(202);
     expect((await deliver(hub.url, { type: "installation_repositories", body })).status).toBe(202);
     expect((await deliver(hub.url)).status).toBe(429);
-    // The type is an unsigned header, which anyone can change.
+    // The header with the type is not signed. This body is not that of an installation event.
     expect((await deliver(hub.url, { type: "installation" })).status).toBe(429);
   });
 
   it("accepts 150 concurrent deliveries with the default rate limit", async () => {
-    const hub = await startHere({ SIGNALBOX_RATE_LIMIT: "" });
+    const hub = await start({ SIGNALBOX_RATE_LIMIT: "" });
     const responses = await Promise.all(Array.from({ length: 150 }, () => deliver(hub.url)));
     expect(responses.map(({ status }) => status)).toEqual(Array(150).fill(202));
   });
 
-  it("applies the failure limit before the body is read, but not to signed webhooks", async () => {
-    const hub = await startHere({ SIGNALBOX_RATE_LIMIT: "3" });
-    const stray = () => fetch(`${hub.url}/webhooks/github`);
-    const limited = (await Promise.all(Array.from({ length: 30 }, stray))).filter(
+  it("limits the rate of invalid requests before it reads their bodies, but not that of signed webhooks", async () => {
+    const hub = await start({ SIGNALBOX_RATE_LIMIT: "3" });
+    const sendInvalid = () => fetch(`${hub.url}/webhooks/github`);
+    const limited = (await Promise.all(Array.from({ length: 30 }, sendInvalid))).filter(
       ({ status }) => status === 429,
     );
     expect(limited.length).toBeGreaterThan(20);
     expect(limited[0]?.headers.get("retry-after")).toBe("1");
-    expect(await code(limited[0] as Response)).toBe("rate_limited");
+    expect(await codeOf(limited[0] as Response)).toBe("rate_limited");
     expect((await deliver(hub.url)).status).toBe(202);
 
     const mixed = await Promise.all(
-      Array.from({ length: 50 }, (_, nth) =>
-        deliver(hub.url, nth % 5 === 0 ? {} : { secret: "wrong" }),
+      Array.from({ length: 50 }, (_, index) =>
+        deliver(hub.url, index % 5 === 0 ? {} : { secret: "wrong" }),
       ),
     );
     expect(mixed.map(({ status }) => status)).toEqual(
-      mixed.map((_, nth) => (nth % 5 === 0 ? 202 : 403)),
+      mixed.map((_, index) => (index % 5 === 0 ? 202 : 403)),
     );
 
-    // This request announces a body that is never sent.
-    const strict = await startHere({ SIGNALBOX_RATE_LIMIT: "1" });
-    const announced =
+    const strictHub = await start({ SIGNALBOX_RATE_LIMIT: "1" });
+    // The body of this request is never sent.
+    const headWithoutBody =
       "POST /webhooks/github HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n";
     await expect
       .poll(async () => {
-        await deliver(strict.url, { secret: "wrong" });
-        return rawExchange(strict.url, announced);
+        await deliver(strictHub.url, { secret: "wrong" });
+        return rawExchange(strictHub.url, headWithoutBody);
       })
       .toMatch(/^HTTP\/1.1 429 /);
-    const guessed = await Promise.all(
+    const toUnknownKey = await Promise.all(
       Array.from({ length: 5 }, () =>
-        deliver(strict.url, { path: `/webhooks/github/${"x".repeat(22)}` }),
+        deliver(strictHub.url, { path: `/webhooks/github/${"x".repeat(22)}` }),
       ),
     );
-    expect(guessed.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(3);
+    expect(toUnknownKey.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(3);
   });
 
-  it("accepts only GitHub's addresses with the allowlist, and reads the address from the proxy's header", async ({
+  it("accepts only webhooks from GitHub's addresses with the allowlist, and reads the address from the proxy's header", async ({
     skip,
   }) => {
     skip(host === "workerd", "a Worker gets the address from Cloudflare");
-    const meta = createServer((request, response) => {
+    const githubApi = createServer((request, response) => {
       response.setHeader("content-type", "application/json");
       response.end(
         request.url === "/meta"
@@ -394,31 +397,32 @@ describe.each(hosts)("a hub on %s", (host) => {
           : "{}",
       );
     }).listen(0, "127.0.0.1");
-    await once(meta, "listening");
-    onTestFinished(() => void meta.close());
-    const hub = await startHere({
+    await once(githubApi, "listening");
+    onTestFinished(() => void githubApi.close());
+    const hub = await start({
       GITHUB_IP_ALLOWLIST: "on",
-      GITHUB_API_URL: `http://127.0.0.1:${(meta.address() as AddressInfo).port}`,
+      GITHUB_API_URL: `http://127.0.0.1:${(githubApi.address() as AddressInfo).port}`,
       SIGNALBOX_PROXY_HEADER: "X-Forwarded-For",
       STANDARD_WEBHOOKS_WEBHOOK_SECRET: "x",
     });
-    const from = (address: string) => deliver(hub.url, { headers: { "x-forwarded-for": address } });
+    const deliverFrom = (address: string) =>
+      deliver(hub.url, { headers: { "x-forwarded-for": address } });
     // Until GitHub's list has been fetched, the hub uses a built-in list.
-    await expect.poll(async () => (await from("192.0.2.7")).status).toBe(202);
-    expect((await from("2001:db8::7")).status).toBe(202);
-    expect((await from("::ffff:192.0.2.7")).status).toBe(202);
-    const other = await from("198.51.100.1");
-    expect([other.status, await code(other)]).toEqual([403, "address_not_allowed"]);
-    expect((await from("2001:db9::7")).status).toBe(403);
-    expect((await from("192.0.2.7, 198.51.100.1")).status).toBe(403);
+    await expect.poll(async () => (await deliverFrom("192.0.2.7")).status).toBe(202);
+    expect((await deliverFrom("2001:db8::7")).status).toBe(202);
+    expect((await deliverFrom("::ffff:192.0.2.7")).status).toBe(202);
+    const rejected = await deliverFrom("198.51.100.1");
+    expect([rejected.status, await codeOf(rejected)]).toEqual([403, "address_not_allowed"]);
+    expect((await deliverFrom("2001:db9::7")).status).toBe(403);
+    expect((await deliverFrom("192.0.2.7, 198.51.100.1")).status).toBe(403);
     expect((await deliver(hub.url)).status).toBe(403);
-    expect(await code(await deliver(hub.url, { path: "/webhooks/standard-webhooks" }))).toBe(
+    expect(await codeOf(await deliver(hub.url, { path: "/webhooks/standard-webhooks" }))).toBe(
       "signature_missing",
     );
   });
 
-  it("resolves the tenant from the installation, with a quota per tenant", async () => {
-    const hub = await startHere({ SIGNALBOX_TENANCY: "github", SIGNALBOX_QUOTA: "2" });
+  it("resolves the tenant from the installation, and has a quota for each tenant", async () => {
+    const hub = await start({ SIGNALBOX_TENANCY: "github", SIGNALBOX_QUOTA: "2" });
     const payload = (installation: number | undefined, account?: number) =>
       JSON.stringify({
         ...issueOpened,
@@ -428,12 +432,12 @@ describe.each(hosts)("a hub on %s", (host) => {
         },
         ...(installation ? { installation: { id: installation } } : {}),
       });
-    const sendInstallation = (action: string, seconds: number) =>
+    const sendInstallation = (action: string, updatedAt: number) =>
       deliver(hub.url, {
         type: "installation",
         body: JSON.stringify({
           action,
-          installation: { id: 1, account: { id: 100, login: "octo" }, updated_at: seconds },
+          installation: { id: 1, account: { id: 100, login: "octo" }, updated_at: updatedAt },
         }),
       });
     expect((await sendInstallation("created", 1_767_571_200)).status).toBe(202);
@@ -442,15 +446,15 @@ describe.each(hosts)("a hub on %s", (host) => {
     expect((await deliver(hub.url, { body: payload(2, 200) })).status).toBe(202);
     for (const body of [payload(3), payload(undefined, 100)]) {
       const unknown = await deliver(hub.url, { body });
-      expect([unknown.status, await code(unknown)]).toEqual([404, "unknown_tenant"]);
+      expect([unknown.status, await codeOf(unknown)]).toEqual([404, "unknown_tenant"]);
     }
-    const shared = await deliver(hub.url, { path: "/webhooks/stripe" });
-    expect(shared.status).toBe(404);
-    expect(await shared.json()).toMatchObject({
+    const withoutKey = await deliver(hub.url, { path: "/webhooks/stripe" });
+    expect(withoutKey.status).toBe(404);
+    expect(await withoutKey.json()).toMatchObject({
       detail: expect.stringContaining("signalbox source add stripe"),
     });
 
-    // After the installation is deleted, its events have no tenant. An old webhook does not restore it.
+    // A deleted installation has no tenant. An old `created` webhook does not restore it.
     expect((await sendInstallation("deleted", 1_767_571_200)).status).toBe(202);
     expect((await sendInstallation("created", 1_767_571_200)).status).toBe(404);
     expect((await deliver(hub.url, { body: payload(1, 100) })).status).toBe(404);
@@ -459,36 +463,36 @@ describe.each(hosts)("a hub on %s", (host) => {
 
   it("uses the secrets of an endpoint with a key, and accepts the old and the new secret during a rotation", async () => {
     const data = tempFolder();
-    const hub = await startHere({}, data);
+    const hub = await start({}, data);
     const env = commandSettings(host, hub, { data, token: TOKEN });
-    const cli = async (...args: string[]) =>
+    const runSourceCommand = async (...args: string[]) =>
       JSON.parse((await runCli(["source", ...args, "--json"], { env })).stdout);
-    const { id, url, secret } = await cli("add", "github", "a repository");
+    const { id, url, secret } = await runSourceCommand("add", "github", "a repository");
     const path = new URL(url).pathname;
     expect((await deliver(hub.url, { path, secret })).status).toBe(202);
     expect((await deliver(hub.url, { path, secret: SECRET })).status).toBe(403);
-    const rotated = await cli("rotate", id, "--grace", "1");
+    const rotated = await runSourceCommand("rotate", id, "--grace", "1");
     await expect
       .poll(async () => (await deliver(hub.url, { path, secret: rotated.secret })).status, {
         interval: 250,
       })
       .toBe(202);
     expect((await deliver(hub.url, { path, secret })).status).toBe(202);
-    const last = await cli("rotate", id, "--grace", "0");
+    const rotatedAgain = await runSourceCommand("rotate", id, "--grace", "0");
     await expect
       .poll(async () => (await deliver(hub.url, { path, secret: rotated.secret })).status, {
         interval: 250,
       })
       .toBe(403);
-    expect((await deliver(hub.url, { path, secret: last.secret })).status).toBe(202);
-    await cli("remove", id);
+    expect((await deliver(hub.url, { path, secret: rotatedAgain.secret })).status).toBe(202);
+    await runSourceCommand("remove", id);
     await expect
       .poll(async () => (await deliver(hub.url, { path, secret })).status, { interval: 250 })
       .toBe(404);
   });
 
   it("accepts a form whose field `payload` contains the JSON", async () => {
-    const hub = await startHere();
+    const hub = await start();
     const body = new URLSearchParams({ payload: JSON.stringify(issueOpened) }).toString();
     const response = await deliver(hub.url, {
       body,

@@ -1,4 +1,4 @@
-/** GitHub sends webhooks while the hub is down. When the hub is back, it asks for each of them. */
+/** The hub asks GitHub to redeliver the webhooks that failed while the hub was down. */
 import { expect, it, onTestFinished, vi } from "vitest";
 import { ADMIN } from "../support/api-client.ts";
 import { startFakeGithub } from "../support/fake-github.ts";
@@ -14,7 +14,7 @@ const issue = (number: number) => ({
   repository: { id: 1, full_name: "acme/web", owner: { id: 2, login: "acme" } },
 });
 
-/** A fake GitHub, and a hub that is not started yet. */
+/** Starts a fake GitHub, and prepares a hub, which `start` starts. */
 async function setUp(startProcess: typeof startHubProcess) {
   const github = await startFakeGithub();
   onTestFinished(() => github.close());
@@ -33,7 +33,7 @@ it.each([
   ["SQLite", startHubProcess],
   ["workerd", startWorkerProcess],
 ] as const)(
-  "stores each webhook that failed while the hub was down exactly once, on %s",
+  "the hub stores each webhook that failed while it was down exactly once, on %s",
   async (host, startProcess) => {
     const { github, url, data, env, start } = await setUp(startProcess);
     github.webhook.url = `${url}/webhooks/github`;
@@ -44,26 +44,27 @@ it.each([
       expect(response.status).toBe(200);
       return response;
     };
-    const redeliveries = async () =>
+    const readRedeliveries = async () =>
       (await (await get("/api/github/redeliveries")).json()) as {
         sweep: { completed_at: string | null; error: string | null };
         counts: unknown;
         items: { status: string; requests: number }[];
       };
-    const titles = async () =>
+    const readTitles = async () =>
       ((await (await get("/api/events?limit=100")).json()) as { items: { title: string }[] }).items
         .map(({ title }) => title)
         .toSorted();
-    const requested = () => github.requests.filter((request) => /attempts$/.test(request)).length;
+    const countRequests = () =>
+      github.requests.filter((request) => /attempts$/.test(request)).length;
 
     const first = await start();
     expect((await github.sendWebhook("issues", issue(1))).statusCode).toBeLessThan(300);
-    // A sweep that is killed holds its lease for a minute.
+    // A sweep that is killed keeps its lease for a minute, which would delay the next sweep.
     await vi.waitFor(
-      async () => expect((await redeliveries()).sweep.completed_at).toBeTruthy(),
+      async () => expect((await readRedeliveries()).sweep.completed_at).toBeTruthy(),
       WAIT,
     );
-    const firstSweep = (await redeliveries()).sweep.completed_at;
+    const firstSweep = (await readRedeliveries()).sweep.completed_at;
     await first.stop("SIGKILL");
     for (const number of [2, 3, 4]) {
       const { status } = await github.sendWebhook("issues", issue(number));
@@ -71,17 +72,17 @@ it.each([
     }
 
     const second = await start();
-    // A Durable Object starts with its first request.
-    await titles();
-    await vi.waitFor(() => expect(requested()).toBe(3), WAIT);
+    // A Durable Object starts only with a request.
+    await readTitles();
+    await vi.waitFor(() => expect(countRequests()).toBe(3), WAIT);
     await github.settled();
-    const all = ["Issue 1", "Issue 2", "Issue 3", "Issue 4"];
-    expect(await titles()).toEqual(all);
+    const allTitles = ["Issue 1", "Issue 2", "Issue 3", "Issue 4"];
+    expect(await readTitles()).toEqual(allTitles);
     await vi.waitFor(
-      async () => expect((await redeliveries()).sweep.completed_at).not.toBe(firstSweep),
+      async () => expect((await readRedeliveries()).sweep.completed_at).not.toBe(firstSweep),
       WAIT,
     );
-    expect((await redeliveries()).items).toMatchObject(
+    expect((await readRedeliveries()).items).toMatchObject(
       Array.from({ length: 3 }, () => ({ status: "failed to connect to host", requests: 1 })),
     );
     expect(await (await get("/metrics")).text()).toContain(
@@ -99,16 +100,16 @@ it.each([
       );
     }
 
-    // The next sweep reads that the redeliveries succeeded, and requests nothing more.
+    // The next sweep finds that the redeliveries succeeded, and requests no others.
     await second.stop();
     await start();
     await vi.waitFor(
       async () =>
-        expect((await redeliveries()).counts).toEqual({ open: 0, given_up: 0, delivered: 3 }),
+        expect((await readRedeliveries()).counts).toEqual({ open: 0, given_up: 0, delivered: 3 }),
       WAIT,
     );
-    expect(requested()).toBe(3);
-    expect(await titles()).toEqual(all);
+    expect(countRequests()).toBe(3);
+    expect(await readTitles()).toEqual(allTitles);
   },
 );
 
@@ -116,10 +117,10 @@ it.each([
   ["SQLite", startHubProcess],
   ["workerd", startWorkerProcess],
 ] as const)(
-  "asks for a webhook again when an operator retries it, on %s",
+  "the hub requests a redelivery again when an operator retries it, on %s",
   async (_, startProcess) => {
     const { github, url, data, env, start } = await setUp(startProcess);
-    // GitHub cannot reach the hub.
+    // GitHub sends webhooks to a port at which no server listens.
     github.webhook.url = `http://127.0.0.1:${await fixedPort()}/webhooks/github`;
     const { guid } = await github.sendWebhook("issues", issue(1));
     await start();
@@ -131,29 +132,31 @@ it.each([
       // biome-ignore lint/suspicious/noExplicitAny: responses of several shapes
       return { status: response.status, json: (await response.json()) as any };
     };
-    const first = async () => (await call("/api/github/redeliveries")).json.items[0];
+    const readFirst = async () => (await call("/api/github/redeliveries")).json.items[0];
     await vi.waitFor(
-      async () => expect(await first()).toMatchObject({ guid, requests: 1, can_retry: true }),
+      async () => expect(await readFirst()).toMatchObject({ guid, requests: 1, can_retry: true }),
       WAIT,
     );
     await github.settled();
-    const completed = async () => (await call("/api/github/redeliveries")).json.sweep.completed_at;
-    await vi.waitFor(async () => expect(await completed()).toBeTruthy(), WAIT);
+    const readCompletedAt = async () =>
+      (await call("/api/github/redeliveries")).json.sweep.completed_at;
+    await vi.waitFor(async () => expect(await readCompletedAt()).toBeTruthy(), WAIT);
     github.webhook.url = `${url}/webhooks/github`;
 
     const path = `/api/github/redeliveries/${guid}/retry`;
-    const admin = await createTokenByCli(
+    // This token has the scope `admin`, but it is valid for one tenant only.
+    const tenantAdmin = await createTokenByCli(
       { ...env, SIGNALBOX_DATA: data, SIGNALBOX_URL: url },
       "--scope",
       "admin",
     );
-    expect(await call(path, "POST", admin.token)).toMatchObject({ status: 403 });
+    expect(await call(path, "POST", tenantAdmin.token)).toMatchObject({ status: 403 });
     expect(await call("/api/github/redeliveries/none/retry", "POST")).toMatchObject({
       status: 404,
     });
     expect(await call(path, "POST")).toMatchObject({ status: 202, json: { state: "open", guid } });
-    const titles = async () =>
+    const readTitles = async () =>
       (await call("/api/events")).json.items.map(({ title }: { title: string }) => title);
-    await vi.waitFor(async () => expect(await titles()).toEqual(["Issue 1"]), WAIT);
+    await vi.waitFor(async () => expect(await readTitles()).toEqual(["Issue 1"]), WAIT);
   },
 );
