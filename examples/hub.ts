@@ -1,6 +1,6 @@
 /**
- * Starts a temporary hub for an example, on a free port, and deletes its data at the end. To use your
- * own hub: `SIGNALBOX_URL=… SIGNALBOX_TOKEN=… node examples/two-intents/run.ts`.
+ * Starts a temporary hub for an example, on a free port, and deletes its data at the end. To run an example
+ * with your own hub: `SIGNALBOX_URL=… SIGNALBOX_TOKEN=… node examples/two-intents/run.ts`.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,11 +23,14 @@ const BIN = fileURLToPath(new URL("../packages/hub/bin/signalbox.js", import.met
 
 export async function openHub(settings: Record<string, string> = {}): Promise<ExampleHub> {
   const { SIGNALBOX_URL, SIGNALBOX_TOKEN } = process.env;
-  if (SIGNALBOX_URL && !SIGNALBOX_TOKEN) throw new Error("Set SIGNALBOX_TOKEN too.");
+  if (SIGNALBOX_URL && !SIGNALBOX_TOKEN)
+    throw new Error(
+      "SIGNALBOX_URL is set, but SIGNALBOX_TOKEN is not: set it to an admin token of that hub.",
+    );
   const { url, token, stop } =
     SIGNALBOX_URL && SIGNALBOX_TOKEN
       ? { url: SIGNALBOX_URL, token: SIGNALBOX_TOKEN, stop: async () => {} }
-      : await start(settings);
+      : await startHub(settings);
 
   const api: ExampleHub["api"] = async (method, path, body) => {
     const response = await fetch(url + path, {
@@ -53,7 +56,7 @@ export async function openHub(settings: Record<string, string> = {}): Promise<Ex
   };
 }
 
-async function start(settings: Record<string, string>) {
+async function startHub(settings: Record<string, string>) {
   const data = mkdtempSync(join(tmpdir(), "signalbox-example-"));
   const token = "sbx_example_token_of_a_temporary_local_hub";
   const hub: ChildProcess = spawn(process.execPath, [BIN, "serve"], {
@@ -76,10 +79,11 @@ async function start(settings: Record<string, string>) {
     let output = "";
     hub.stderr?.on("data", (chunk) => {
       output += chunk;
-      const found = /^ *Open +(http:\S+)$/m.exec(output)?.[1];
-      if (found) resolve(found);
+      // The hub prints its address when it is ready.
+      const printedUrl = /^ *Open +(http:\S+)$/m.exec(output)?.[1];
+      if (printedUrl) resolve(printedUrl);
     });
-    hub.on("exit", (code) => reject(new Error(`The hub ended (${code}):\n${output}`)));
+    hub.on("exit", (code) => reject(new Error(`The hub exited with code ${code}:\n${output}`)));
   }).catch(async (error) => {
     await stop();
     throw error;
@@ -87,20 +91,21 @@ async function start(settings: Record<string, string>) {
   return { url, token, stop };
 }
 
-/** Reads flow.json from the folder of the example, and replaces some texts in it. */
-export function readFlow(exampleUrl: string, replace: Record<string, string> = {}): unknown {
+/** Reads flow.json from the folder of the example. Each key of `replacements` is replaced with its value. */
+export function readFlow(exampleUrl: string, replacements: Record<string, string> = {}): unknown {
   let text = readFileSync(new URL("flow.json", exampleUrl), "utf8");
-  for (const [from, to] of Object.entries(replace)) text = text.replaceAll(from, to);
+  for (const [from, to] of Object.entries(replacements)) text = text.replaceAll(from, to);
   return JSON.parse(text);
 }
 
-/** Polls until `read` returns a value; fails after a minute. */
-export async function until<Value>(read: () => Promise<Value | undefined>): Promise<Value> {
-  const end = Date.now() + 60_000;
+/** Calls `read` repeatedly until it returns a value. Throws after a minute. */
+export async function waitFor<Value>(read: () => Promise<Value | undefined>): Promise<Value> {
+  const deadline = Date.now() + 60_000;
   for (;;) {
-    const found = await read();
-    if (found !== undefined) return found;
-    if (Date.now() > end) throw new Error("The expected state was not reached within a minute.");
+    const value = await read();
+    if (value !== undefined) return value;
+    if (Date.now() > deadline)
+      throw new Error("The expected state was not reached within a minute.");
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

@@ -1,4 +1,4 @@
-/** A server that speaks the streaming Messages API, instead of a model that costs money. */
+/** A fake model: a server that implements the streaming Messages API, so that the example costs no money. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,19 +11,19 @@ export interface MessagesRequest {
   tools: { name: string }[];
 }
 
-interface Call {
+interface ToolCall {
   name: string;
   input: object;
 }
 
-/** `answer` returns the tool that the model calls. */
-export async function startFakeModel(answer: (request: MessagesRequest) => Call) {
+/** `chooseTool` returns the tool call with which the model responds to a request. */
+export async function startFakeModel(chooseTool: (request: MessagesRequest) => ToolCall) {
   const requests: MessagesRequest[] = [];
   const server = createServer(async (incoming, outgoing) => {
     const body = (await json(incoming)) as MessagesRequest;
     const request = { ...body, headers: incoming.headers };
     requests.push(request);
-    const { name, input } = answer(request);
+    const { name, input } = chooseTool(request);
     const usage = { input_tokens: 100, output_tokens: 10 };
     const message = { id: "msg", type: "message", role: "assistant", model: "fake", content: [] };
     const block = { type: "tool_use", id: `call_${requests.length}`, name, input: {} };

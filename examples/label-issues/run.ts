@@ -1,19 +1,19 @@
-/** A GitHub issue is opened. A flow classifies it and labels it through GitHub's API (here a fake server). */
+/** A GitHub issue is opened. A flow classifies and labels it through GitHub's API, which is a fake server here. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { openHub, readFlow, until } from "../hub.ts";
+import { openHub, readFlow, waitFor } from "../hub.ts";
 
-interface Call {
+interface ApiCall {
   url: string | undefined;
   authorization: string | undefined;
   idempotencyKey: string | string[] | undefined;
   body: unknown;
 }
 
-const calls: Call[] = [];
+const calls: ApiCall[] = [];
 const github = createServer(async (request, response) => {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -35,7 +35,7 @@ try {
   await hub.install("github", readFlow(import.meta.url, { "https://api.github.com": githubUrl }));
 
   const issue = readFileSync(new URL("issue-opened.json", import.meta.url));
-  const delivered = await fetch(`${hub.url}/webhooks/github`, {
+  const response = await fetch(`${hub.url}/webhooks/github`, {
     method: "POST",
     headers: {
       "content-type": "application/json",
@@ -44,9 +44,9 @@ try {
     },
     body: issue,
   });
-  assert.equal(delivered.status, 202);
+  assert.equal(response.status, 202);
 
-  const run = await until(async () => {
+  const run = await waitFor(async () => {
     const { items } = await hub.api<{ items: { id: string; status: string }[] }>(
       "GET",
       "/api/runs",

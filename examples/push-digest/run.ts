@@ -1,30 +1,31 @@
 /** Five pushes to one repository start one run, which emits one event. A push to another repository starts a second run. */
 import assert from "node:assert/strict";
-import { openHub, readFlow, until } from "../hub.ts";
+import { openHub, readFlow, waitFor } from "../hub.ts";
 
 const hub = await openHub();
 try {
   await hub.install("digest", readFlow(import.meta.url));
 
-  const push = (repo: string, nth: number) =>
+  const push = (repo: string, index: number) =>
     fetch(`${hub.url}/webhooks/github`, {
       method: "POST",
       headers: {
         "content-type": "application/json",
         "x-github-event": "push",
-        "x-github-delivery": `${repo}-${nth}`,
+        "x-github-delivery": `${repo}-${index}`,
       },
       body: JSON.stringify({
         ref: "refs/heads/main",
-        head_commit: { id: "abc", message: `Commit ${nth}` },
+        head_commit: { id: "abc", message: `Commit ${index}` },
         repository: { full_name: repo },
         sender: { login: "octocat" },
       }),
     });
-  for (let nth = 0; nth < 5; nth += 1) assert.equal((await push("octo/town", nth)).status, 202);
+  for (let index = 0; index < 5; index += 1)
+    assert.equal((await push("octo/town", index)).status, 202);
   assert.equal((await push("octo/lake", 0)).status, 202);
 
-  const digests = await until(async () => {
+  const digests = await waitFor(async () => {
     const events = await hub.api<{ type: string; title: string }[]>(
       "GET",
       "/pending-events?type=push_digest",

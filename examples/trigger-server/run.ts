@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openHub, readFlow, until } from "../hub.ts";
+import { openHub, readFlow, waitFor } from "../hub.ts";
 import { startLampServer } from "./server.ts";
 
 interface Run {
@@ -18,25 +18,26 @@ const { promise: listening, resolve: onListen } = Promise.withResolvers<string>(
 const lamps = startLampServer(join(folder, "triggers.json"), onListen);
 try {
   const url = await listening;
-  const { id: connection } = await hub.api<{ id: string }>("POST", "/api/connections", {
+  const { id: connectionId } = await hub.api<{ id: string }>("POST", "/api/connections", {
     name: "Lamps",
     url,
   });
-  const flow = await hub.install("town", readFlow(import.meta.url, { CONNECTION: connection }));
+  const flow = readFlow(import.meta.url, { CONNECTION: connectionId });
+  const flowId = await hub.install("town", flow);
 
-  // The hub subscribes in the background.
-  await until(async () => {
+  // The hub subscribes to the trigger in the background.
+  await waitFor(async () => {
     const { items } = await hub.api<{ items: { state: string; error: string | null }[] }>(
       "GET",
-      `/api/connections/${connection}/subscriptions`,
+      `/api/connections/${connectionId}/subscriptions`,
     );
     return items.find(({ state }) => state === "active");
   });
-  assert.deepEqual(await lamps.triggers.connections(), [connection]);
+  assert.deepEqual(await lamps.triggers.connections(), [connectionId]);
 
   await lamps.reportBroken("Side Street", 1);
   await lamps.reportBroken("Main Street", 7);
-  const run = await until(async () => {
+  const run = await waitFor(async () => {
     const { items } = await hub.api<{ items: Run[] }>("GET", "/api/runs?values=1");
     return items.find(({ status }) => status === "succeeded");
   });
@@ -45,12 +46,12 @@ try {
     "GET",
     `/api/events/${run.event_id}`,
   );
-  assert.equal(event.source, connection);
+  assert.equal(event.source, connectionId);
   assert.equal(event.type, "lamp.broken");
 
-  // Without the flow, the server has no subscription and no credentials.
-  await hub.api("DELETE", `/api/flows/${flow}`);
-  await until(async () => ((await lamps.triggers.connections()).length === 0 ? true : undefined));
+  // After the flow is deleted, the hub unsubscribes in the background.
+  await hub.api("DELETE", `/api/flows/${flowId}`);
+  await waitFor(async () => ((await lamps.triggers.connections()).length === 0 ? true : undefined));
   console.log("✓ a broken lamp of Main Street started one run; then the hub unsubscribed");
 } finally {
   await lamps.stop();

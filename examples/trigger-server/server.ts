@@ -1,4 +1,4 @@
-/** An MCP server of a town's lamps. Its trigger fires when a lamp breaks. */
+/** An MCP server for the street lamps of a town. Its trigger fires when a lamp breaks. */
 import { serve } from "@hono/node-server";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { createTriggers } from "@signalbox/triggers";

@@ -33,8 +33,11 @@ try {
   });
   assert.equal((byCode.structuredContent as { result: { found: boolean } }).result.found, true);
 
-  const wrong = await agent.callTool({ name: "find_station_by_code", arguments: { code: "Bern" } });
-  assert.equal(wrong.isError, true);
+  const invalidCall = await agent.callTool({
+    name: "find_station_by_code",
+    arguments: { code: "Bern" },
+  });
+  assert.equal(invalidCall.isError, true);
   await agent.close();
   console.log("✓ two intents, two tools, one shared lookup");
 } finally {

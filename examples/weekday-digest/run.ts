@@ -1,12 +1,13 @@
 /**
- * Every weekday morning, the open pull requests of a repository (here of a fake server) become one
- * event. The example checks when the schedule fires next, and starts a run by hand instead of waiting.
+ * Every weekday morning, the open pull requests of a repository become one event. Here, a fake server
+ * returns the pull requests. The example checks when the schedule fires next, and starts a run manually
+ * instead of waiting for it.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { openHub, readFlow, until } from "../hub.ts";
+import { openHub, readFlow, waitFor } from "../hub.ts";
 
 const github = createServer((_, response) => {
   response.setHeader("content-type", "application/json");
@@ -25,17 +26,17 @@ try {
   const id = await hub.install("digest", flow);
 
   const { schedules } = await hub.api<Flow>("GET", `/api/flows/${id}`);
-  const next = new Date(schedules[0]?.next_fire_at ?? 0);
-  assert.ok(next.getTime() > Date.now());
+  const nextFire = new Date(schedules[0]?.next_fire_at ?? 0);
+  assert.ok(nextFire.getTime() > Date.now());
   const inBerlin = new Intl.DateTimeFormat("en-GB", {
     timeZone: "Europe/Berlin",
     weekday: "short",
     hour: "2-digit",
     minute: "2-digit",
-  }).format(next);
+  }).format(nextFire);
   assert.match(inBerlin, /^(Mon|Tue|Wed|Thu|Fri),? 08:00$/);
 
-  // The input of a tick at this moment: { scheduled_at, fired_at, time_zone, missed }.
+  // A manual run gets the input of a tick that fires now: { scheduled_at, fired_at, time_zone, missed }.
   const run = await hub.api<{ status: string; input: { time_zone: string; missed: number } }>(
     "POST",
     `/api/flows/${id}/runs?wait=1`,
@@ -45,12 +46,12 @@ try {
   assert.equal(run.input.time_zone, "Europe/Berlin");
   assert.equal(run.input.missed, 0);
 
-  const [digest] = await until(async () => {
+  const [digest] = await waitFor(async () => {
     const events = await hub.api<{ title: string }[]>("GET", "/pending-events?type=pull_digest");
     return events.length > 0 ? events : undefined;
   });
   assert.equal(digest?.title, "2 open pull requests");
-  console.log(`✓ one digest; the next one is due on ${next.toISOString()}`);
+  console.log(`✓ one digest; the next one is due on ${nextFire.toISOString()}`);
 } finally {
   await hub.stop();
   github.close();

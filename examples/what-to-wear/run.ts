@@ -1,4 +1,4 @@
-/** A flow calls a tool of another MCP server, and is itself a tool with a known output schema. */
+/** A flow calls a tool of another MCP server. The flow is a tool too, and the hub derives its output schema. */
 import assert from "node:assert/strict";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { openHub, readFlow } from "../hub.ts";
@@ -13,9 +13,12 @@ try {
   });
   await hub.api("POST", `/api/connections/${id}/check`, {});
 
-  // The hub knows the tools of the connection, so it rejects wrong calls before they run.
-  const wrong = readFlow(import.meta.url, { CONNECTION: id, get_weather: "get_wether" });
-  await assert.rejects(hub.install("wrong", wrong), /has no tool get_wether; it has get_weather/);
+  // The hub knows the tools of the connection, so it rejects a flow that calls an unknown tool.
+  const flowWithTypo = readFlow(import.meta.url, { CONNECTION: id, get_weather: "get_wether" });
+  await assert.rejects(
+    hub.install("wrong", flowWithTypo),
+    /has no tool get_wether; it has get_weather/,
+  );
   await hub.install("advice", readFlow(import.meta.url, { CONNECTION: id }));
 
   const agent = new Client({ name: "example", version: "1.0.0" });

@@ -13,7 +13,7 @@ export async function startWeatherServer() {
     server.registerTool(
       "get_weather",
       {
-        description: "Returns the weather of a city.",
+        description: "Returns the weather in a city.",
         inputSchema: z.object({ city: z.string() }),
         outputSchema: z.object({ degrees: z.number() }),
       },
@@ -22,7 +22,7 @@ export async function startWeatherServer() {
         if (degrees === undefined)
           return { isError: true, content: [{ type: "text", text: `There is no city ${city}.` }] };
         return {
-          content: [{ type: "text", text: `It has ${degrees} degrees in ${city}.` }],
+          content: [{ type: "text", text: `It is ${degrees} °C in ${city}.` }],
           structuredContent: { degrees },
         };
       },
