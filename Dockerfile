@@ -1,8 +1,8 @@
-# The context is the folder that `npm run release:pack -- FOLDER` creates: docker build FOLDER
+# The build context is the folder that `npm run release:pack -- FOLDER` writes. Run: docker build FOLDER
 FROM node:24-bookworm-slim AS install
 WORKDIR /app
 COPY signalbox-[0-9]*.tgz signalbox-bridge-*.tgz ./
-# Nothing is compiled: the packages of SQLite contain the binaries.
+# The image needs no compiler, because the packages of SQLite contain binaries.
 RUN npm install --omit=dev --no-audit --no-fund --no-package-lock ./*.tgz
 
 FROM node:24-bookworm-slim
@@ -18,5 +18,6 @@ VOLUME /data
 EXPOSE 4747
 HEALTHCHECK --interval=30s --timeout=5s --start-period=15s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+# The flag keeps memory steady under load.
 ENTRYPOINT ["node", "--max-semi-space-size=16", "node_modules/signalbox/bin/signalbox.js"]
 CMD ["serve"]

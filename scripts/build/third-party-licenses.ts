@@ -10,11 +10,11 @@ interface PluginContext {
 }
 
 interface OutputFile {
-  /** Where an asset, such as a font, comes from. */
+  /** The files from which an asset, such as a font, was created. */
   originalFileNames?: string[];
 }
 
-/** The same plugin can be used for a page and its workers: their packages are listed together. */
+/** If a page and its workers share one instance, their packages are listed together. */
 export function thirdPartyLicenses() {
   const folders = new Set<string>();
   return {
@@ -24,7 +24,8 @@ export function thirdPartyLicenses() {
         ({ originalFileNames = [] }) => originalFileNames,
       );
       for (const file of [...this.getModuleIds(), ...assets]) {
-        const folder = IN_PACKAGE.exec(file)?.[0];
+        const folder = PACKAGE_FOLDER.exec(file)?.[0];
+        // Bundlers start the ids of virtual modules with a null character.
         if (folder !== undefined) folders.add(folder.replace("\0", ""));
       }
       const texts = new Set([...folders].map(describePackage).sort());
@@ -35,7 +36,7 @@ export function thirdPartyLicenses() {
 }
 
 /** Matches the folder of the package that a file belongs to. */
-const IN_PACKAGE = /^.*\bnode_modules[/\\](?:@[^/\\]+[/\\])?[^/\\]+(?=[/\\])/;
+const PACKAGE_FOLDER = /^.*\bnode_modules[/\\](?:@[^/\\]+[/\\])?[^/\\]+(?=[/\\])/;
 
 function describePackage(folder: string): string {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));

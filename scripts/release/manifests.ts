@@ -1,4 +1,4 @@
-/** The package.json of a release, computed from those in the repository. Pure. */
+/** Computes the package.json files of a release from those in the repository. Pure. */
 
 export interface Manifest {
   name: string;
@@ -9,14 +9,14 @@ export interface Manifest {
   [field: string]: unknown;
 }
 
-/** The folders of the published packages. A package comes after those that it depends on. */
+/** The folders of the published packages. Each package comes after its dependencies. */
 export const PUBLISHED = ["packages/triggers", "packages/bridge", "packages/hub"] as const;
 
-/** Sets the version of all packages, and of the dependencies between them. */
+/** Returns the manifests with a new version, also in the dependencies between the packages. */
 export function withVersion(
   manifests: ReadonlyMap<string, Manifest>,
   version: string,
-  /** Such as `owner/name`. npm requires the URL for a statement of provenance. */
+  /** The GitHub repository, such as `owner/name`. npm requires its URL for a provenance statement. */
   repository: string | undefined,
 ): Map<string, Manifest> {
   const names = new Set([...manifests.values()].map(({ name }) => name));

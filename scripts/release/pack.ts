@@ -1,6 +1,6 @@
 /**
- * `node scripts/release/pack.ts FOLDER` packs what a release consists of: the npm packages, the bundle for
- * Claude Desktop, and the Dockerfile, which installs the packages. The packages must be built.
+ * `node scripts/release/pack.ts FOLDER` writes the files of a release to the folder: the npm packages, the
+ * bundle for Claude Desktop, and the Dockerfile, which installs the packages. Run `npm run build` first.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -11,7 +11,8 @@ import { type Manifest, PUBLISHED } from "./manifests.ts";
 const root = resolve(import.meta.dirname, "../..");
 const target = resolve(process.argv[2] ?? "release");
 mkdirSync(target, { recursive: true });
-if (readdirSync(target).length > 0) throw new Error(`${target} is not empty.`);
+if (readdirSync(target).length > 0)
+  throw new Error(`${target} is not empty: delete its files, or name another folder.`);
 
 const run = (command: string, args: string[], cwd = root) =>
   execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
@@ -24,12 +25,16 @@ for (const folder of PUBLISHED) {
   versions.add(manifest.version);
   run("npm", ["pack", "--silent", "--pack-destination", target], path);
 }
-const [version, another] = versions;
-if (another !== undefined)
-  throw new Error(`The packages have different versions: ${[...versions].join(", ")}`);
-const built = run(process.execPath, ["packages/hub/bin/signalbox.js", "--version"]).trim();
-if (built !== version)
-  throw new Error(`The hub was built as ${built}, not as ${version}: run \`npm run build\`.`);
+const [version, otherVersion] = versions;
+if (otherVersion !== undefined)
+  throw new Error(
+    `The packages have different versions: ${[...versions].join(", ")}. Set one version: npm run release:set-version -- v1.2.3`,
+  );
+const builtVersion = run(process.execPath, ["packages/hub/bin/signalbox.js", "--version"]).trim();
+if (builtVersion !== version)
+  throw new Error(
+    `The hub was built as version ${builtVersion}, not as ${version}: run \`npm run build\`.`,
+  );
 
 run(process.execPath, ["packages/bridge/src/pack-mcpb.ts", join(target, "signalbox.mcpb")]);
 copyFileSync(join(root, "Dockerfile"), join(target, "Dockerfile"));

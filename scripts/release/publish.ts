@@ -1,6 +1,6 @@
 /**
- * `node scripts/release/publish.ts v1.2.3 FOLDER [--dry-run]` publishes the packed packages on npm. What is
- * published already is skipped, so that a failed release can be repeated.
+ * `node scripts/release/publish.ts v1.2.3 FOLDER [--dry-run]` publishes the packed packages on npm. Packages
+ * that are already published are skipped, so that a failed release can be repeated.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -15,8 +15,9 @@ const isDryRun = flags.includes("--dry-run");
 const npm = (...args: string[]) =>
   spawnSync("npm", args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
 
-const nameOf = (folder: string): string =>
-  JSON.parse(readFileSync(new URL(`../../${folder}/package.json`, import.meta.url), "utf8")).name;
+const nameOf = (packageFolder: string): string =>
+  JSON.parse(readFileSync(new URL(`../../${packageFolder}/package.json`, import.meta.url), "utf8"))
+    .name;
 
 for (const name of PUBLISHED.map(nameOf)) {
   const isPublished =
@@ -26,8 +27,8 @@ for (const name of PUBLISHED.map(nameOf)) {
     continue;
   }
   const file = resolve(folder, `${name.replace("@", "").replace("/", "-")}-${version}.tgz`);
-  const how = isDryRun ? ["--dry-run", "--offline"] : ["--provenance"];
-  const { status } = npm("publish", file, "--access", "public", "--tag", distTag, ...how);
+  const modeFlags = isDryRun ? ["--dry-run", "--offline"] : ["--provenance"];
+  const { status } = npm("publish", file, "--access", "public", "--tag", distTag, ...modeFlags);
   if (status !== 0) process.exit(1);
   process.stdout.write(`${name}@${version} (${distTag}${isDryRun ? ", dry run" : ""})\n`);
 }

@@ -1,4 +1,4 @@
-/** The notes of a release, from the subjects of its commits. Pure. */
+/** Writes the notes of a release from the subjects of its commits. Pure. */
 
 const SECTIONS: readonly [title: string, types: readonly string[]][] = [
   ["New", ["feat"]],
@@ -7,7 +7,10 @@ const SECTIONS: readonly [title: string, types: readonly string[]][] = [
   ["Documentation", ["docs"]],
 ];
 
-/** `feat(ingest)!: subject` is a breaking change. Tests, benchmarks and refactors are left out. */
+/**
+ * Matches a subject such as `feat(ingest)!: text`, where `!` marks a breaking change. Other types than those
+ * in SECTIONS, such as tests and refactors, are in the notes only if they are breaking changes.
+ */
 const SUBJECT = /^(?<type>[a-z]+)(?:\((?<scope>[^)]+)\))?(?<breaking>!)?: (?<text>.+)$/;
 
 export function releaseNotes(subjects: readonly string[]): string {
@@ -16,15 +19,15 @@ export function releaseNotes(subjects: readonly string[]): string {
     const line = `- ${scope ? `**${scope}**: ` : ""}${text}`;
     return text === "" ? [] : [{ type, line, isBreaking: breaking !== undefined }];
   });
-  const section = (title: string, lines: readonly string[]) =>
+  const formatSection = (title: string, lines: readonly string[]) =>
     lines.length === 0 ? [] : [`## ${title}\n\n${lines.join("\n")}\n`];
-  const all = [
-    ...section(
+  const sections = [
+    ...formatSection(
       "Breaking changes",
       commits.filter(({ isBreaking }) => isBreaking).map(({ line }) => line),
     ),
     ...SECTIONS.flatMap(([title, types]) =>
-      section(
+      formatSection(
         title,
         commits
           .filter(({ type, isBreaking }) => types.includes(type) && !isBreaking)
@@ -32,5 +35,5 @@ export function releaseNotes(subjects: readonly string[]): string {
       ),
     ),
   ];
-  return all.length === 0 ? "Internal changes only.\n" : all.join("\n");
+  return sections.length === 0 ? "Internal changes only.\n" : sections.join("\n");
 }

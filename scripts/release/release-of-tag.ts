@@ -1,4 +1,3 @@
-/** What a git tag releases. */
 export interface Release {
   version: string;
   /** The dist-tag on npm, and the tag of the image. `npm install signalbox` installs `latest`. */
@@ -11,17 +10,20 @@ const TAG = new RegExp(
   `^v(${NUMBER}\\.${NUMBER}\\.${NUMBER})(-${IDENTIFIER}(?:\\.${IDENTIFIER})*)?$`,
 );
 
-/** Semantic versions without build metadata, which npm would remove. */
+/**
+ * Returns the release of a git tag, which is `v` and a semantic version. Build metadata is not allowed,
+ * because npm would remove it.
+ */
 export function releaseOfTag(tag: string): Release {
-  const [, number, prerelease = ""] = TAG.exec(tag) ?? [];
-  if (number === undefined)
+  const [, core, prerelease = ""] = TAG.exec(tag) ?? [];
+  if (core === undefined)
     throw new Error(
       `The tag ${JSON.stringify(tag)} is not a release: name it v1.2.3, or v1.2.3-rc.1 for a prerelease.`,
     );
-  return { version: number + prerelease, distTag: prerelease === "" ? "latest" : "next" };
+  return { version: core + prerelease, distTag: prerelease === "" ? "latest" : "next" };
 }
 
-/** For programs: on an invalid tag, it prints the message without a stack, and exits. */
+/** Like `releaseOfTag`, but prints the error of an invalid tag without a stack trace, and exits. */
 export function releaseOfArgument(tag: string): Release {
   try {
     return releaseOfTag(tag);

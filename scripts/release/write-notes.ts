@@ -1,4 +1,4 @@
-/** `node scripts/release/write-notes.ts v1.2.3` prints the notes of a tag: the commits since the tag before it. */
+/** `node scripts/release/write-notes.ts v1.2.3` prints the notes of a tag: the commits since the previous tag. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { releaseNotes } from "./release-notes.ts";
 import { releaseOfArgument } from "./release-of-tag.ts";
@@ -10,7 +10,7 @@ if (git("rev-parse", "--verify", "--quiet", `refs/tags/${tag}`).status !== 0) {
   console.error(`The tag ${tag} does not exist. Create it: git tag ${tag}`);
   process.exit(1);
 }
-// The notes of a release contain what its prereleases brought.
+// The notes of a release also contain the commits of its prereleases, so the tags of prereleases are skipped.
 const exclude = distTag === "latest" ? ["--exclude", "*-*"] : [];
 const { status, stdout } = git(
   ...["describe", "--tags", "--abbrev=0", "--match", "v*", ...exclude, `${tag}^`],
