@@ -245,7 +245,9 @@ describe("a run that failed", () => {
     expect(await tile(page, "shape").getByLabel("its output is pinned").count()).toBe(0);
     await page.getByRole("button", { name: "Run", exact: true }).click();
     const dialog = page.getByRole("dialog", { name: "Run the draft" });
-    await expect.poll(() => dialog.getByLabel("Input").inputValue()).toContain("hubot");
+    await expect
+      .poll(() => dialog.getByLabel("Input", { exact: true }).inputValue())
+      .toContain("hubot");
     await dialog.getByRole("button", { name: "Run", exact: true }).click();
     const dock = page.getByRole("region", { name: "Run of the draft" });
     await dock.getByText("done").first().waitFor();
