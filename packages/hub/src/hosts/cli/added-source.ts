@@ -7,6 +7,9 @@ import { table } from "./command.ts";
 import { bold, dim, green } from "./style.ts";
 import { wrap } from "./text-layout.ts";
 
+/** In columns. With the indentation, the lines fit into 100 columns. */
+const TEXT_WIDTH = 96;
+
 export interface AddedSource {
   definition: Pick<SourceDefinition, "title" | "secret">;
   id: string;
@@ -36,7 +39,7 @@ export function describeAddedSource(added: AddedSource): string {
       ["  Id", id],
     ]),
     "",
-    ...wrap(`${issuer}. ${secret.setup}`, 96).map((line) => `  ${line}`),
+    ...wrap(`${issuer}. ${secret.setup}`, TEXT_WIDTH).map((line) => `  ${line}`),
     ...(isPlaceholder
       ? [
           `  Then store the secret in the hub; until then, it rejects ${title}'s webhooks:`,
@@ -49,7 +52,7 @@ export function describeAddedSource(added: AddedSource): string {
           ...wrap(
             "After its next start, the hub rejects webhooks to the endpoints without a key. To accept them, set the secret " +
               "of the source, such as GITHUB_WEBHOOK_SECRET, or start the hub with --allow-unsigned.",
-            96,
+            TEXT_WIDTH,
           ).map((line) => `  ${line}`),
         ]
       : []),

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { RunningHub } from "../node/start-hub.ts";
 import { readSettings } from "../settings.ts";
-import { banner } from "./banner.ts";
+import { formatBanner } from "./banner.ts";
 
 const bannerOf = (env: Record<string, string>, hub: Partial<RunningHub> = {}) => {
   const settings = readSettings({ flags: {}, env, file: {} });
   const url = hub.url ?? "http://127.0.0.1:4747";
-  return banner(
+  return formatBanner(
     { url, localUrl: url, publicUrl: settings.publicUrl ?? url, ...hub } as RunningHub,
     settings,
     "1.2.3",

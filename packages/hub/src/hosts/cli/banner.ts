@@ -7,7 +7,7 @@ import { sameHubFlags } from "./same-hub-flags.ts";
 import { bold, cyan, dim, green, yellow } from "./style.ts";
 
 /** Formats the text that `serve` prints: addresses, warnings, and lines to paste into other programs. */
-export function banner(hub: RunningHub, settings: Settings, version: string): string {
+export function formatBanner(hub: RunningHub, settings: Settings, version: string): string {
   const { local, sender } = addressesOf(hub, settings);
   const sameHub = sameHubFlags(settings, ["flag", "environment"]);
   const command = (text: string) => `${program} ${text}${sameHub}`;

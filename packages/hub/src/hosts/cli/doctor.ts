@@ -245,7 +245,7 @@ async function checkReachability(
     findings.push({
       check: "proxy",
       state: "warning",
-      says: "behind a tunnel or proxy, GitHub's webhooks are rejected, because they come from its address",
+      says: "behind a tunnel or proxy, GitHub's webhooks are rejected, because they come from the proxy",
       fix: "behind a proxy, set SIGNALBOX_PROXY_HEADER, or GITHUB_IP_ALLOWLIST=off",
     });
   findings.push(await checkClock(settings));

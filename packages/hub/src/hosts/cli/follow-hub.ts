@@ -43,8 +43,8 @@ export interface FollowOptions {
 }
 
 /**
- * A restarted hub may listen before it has written its new token for local commands. So that many
- * responses with status 401 are retried.
+ * The number of responses with status 401 that are retried: a restarted hub may listen before it has
+ * written its new token for local commands.
  */
 const MAX_UNAUTHORIZED = 6;
 

@@ -116,8 +116,8 @@ interface SendResult {
 type SendSample = (options: SampleOptions) => Promise<SendResult>;
 
 /**
- * The samples are sent through the API of the hub if the command has a token for it, and else to the
- * webhook endpoint, as the sender does.
+ * Returns a function that sends samples through the API of the hub. If the URL is that of an endpoint, if
+ * SIGNALBOX_SEND_SECRET is set, or if there is no token, it posts them to the endpoint, as the sender does.
  */
 function chooseSendSample(
   source: SourceDefinition,

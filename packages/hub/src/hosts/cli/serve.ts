@@ -2,7 +2,7 @@ import { loadSettings } from "../node/load-settings.ts";
 import type { Logger } from "../node/log.ts";
 import type { RunningHub } from "../node/start-hub.ts";
 import { version } from "../version.ts";
-import { banner } from "./banner.ts";
+import { formatBanner } from "./banner.ts";
 import { allSettings, assertNoMoreArguments, type Command } from "./command.ts";
 
 export const serve: Command = {
@@ -23,7 +23,7 @@ export const serve: Command = {
     const stopped = stopOnSignal(hub, log);
     // If stdout is not a terminal, it contains only log lines.
     (process.stdout.isTTY ? process.stdout : process.stderr).write(
-      `${banner(hub, settings, version)}\n`,
+      `${formatBanner(hub, settings, version)}\n`,
     );
     log.info({ url: hub.url, storage: hub.store.backend, startedIn }, "listening");
     if (hub.acceptsUnsigned)
