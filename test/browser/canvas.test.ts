@@ -623,7 +623,7 @@ describe("runs of the draft", () => {
     await page.keyboard.press("r");
     await input.waitFor();
     await input.fill("{}");
-    const past = dialog.getByRole("combobox", { name: "Input of a past run" });
+    const past = dialog.getByRole("combobox", { name: "Past run" });
     await past.selectOption({ index: 1 });
     await expect.poll(async () => JSON.parse(await input.inputValue())).toEqual({ who: "Ada" });
   });

@@ -35,7 +35,7 @@ export function PastInput({
   });
   if (pastRuns.length === 0) return null;
   return (
-    <Field label="Input of a past run">
+    <Field label="Past run">
       {(control) => (
         <SelectInput
           {...control}
