@@ -68,7 +68,7 @@ describe("a run that has ended", () => {
     await tab(page, "Input");
     await page.getByRole("tree", { name: "Input" }).waitFor();
     await tile(page, "thanks").click();
-    await page.getByText("so the step was skipped").first().waitFor();
+    await page.getByText("so this step was skipped").first().waitFor();
     await choose(page, "Run");
     await tab(page, "Output");
     await page.getByRole("tree", { name: "Output" }).getByText("bug").waitFor();
