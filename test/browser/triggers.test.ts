@@ -163,7 +163,7 @@ describe("the form of an event trigger", () => {
       .poll(() => parametersOf(flow))
       .toMatchObject({ params: { repo: "acme/desk", priority: "high" } });
 
-    await panel.getByLabel("How priority is compared").selectOption("in");
+    await panel.getByLabel("Operator of priority").selectOption("in");
     await panel.getByLabel("priority", { exact: true }).fill("high, urgent");
     await panel.getByText('"urgent" is not one of "low", "high"').waitFor();
     await expect
@@ -256,7 +256,7 @@ describe("the form of an event trigger", () => {
       true,
     );
     const { page, panel } = await openTrigger(flow);
-    await previewIn(panel).getByText("There is no event yet to compare with").waitFor();
+    await previewIn(panel).getByText("There are no events to compare with yet").waitFor();
     await previewIn(panel).getByText("No recent event is from sender.").waitFor();
     await panel.getByRole("button", { name: "Send test event" }).click();
     const dialog = page.getByRole("dialog", { name: "Send a test event" });
@@ -410,7 +410,7 @@ describe("the cards of triggers", () => {
   it("say what to do if nothing starts the flow by itself", async () => {
     const flow = await makeFlow("Only intents", "UserIntent", { toolDescription: "Answers." });
     const { page, cards } = await openCards(flow);
-    await cards.getByRole("heading", { name: "Nothing starts this flow by itself" }).waitFor();
+    await cards.getByRole("heading", { name: "No Event or Schedule starts this flow" }).waitFor();
     await cards.getByRole("button", { name: "Add a node" }).click();
     await page.getByRole("dialog", { name: "Add a node" }).waitFor();
   });

@@ -8,4 +8,6 @@ it.each([
   [["issue", "labels", 0, "name"], "issue.labels[].name", "bug"],
   [["issue", "labels"], "issue.labels", { op: "exists", value: true }],
   [["odd.name"], '["odd.name"]', { op: "exists", value: true }],
-])("%j", (keys, path, param) => expect(conditionAt(payload, keys)).toEqual({ path, param }));
+])("creates a condition from the value at %j", (keys, path, param) =>
+  expect(conditionAt(payload, keys)).toEqual({ path, param }),
+);

@@ -1,4 +1,7 @@
-/** The condition that an event with this value meets: any item of a list may have it. */
+/**
+ * Creates a condition from a value in a payload. It matches events with the same value at the same path. If
+ * the path goes through a list, any item of the list may have the value.
+ */
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { type Keys, toPath } from "../ui/json-tree/path.ts";
 
@@ -11,9 +14,9 @@ export function conditionAt(payload: Json, keys: Keys): { path: string; param: J
       : isObject(value)
         ? value[String(key)]
         : undefined;
-    const step = typeof key === "number" ? "[]" : toPath([key]);
-    path += path === "" || step.startsWith("[") ? step : `.${step}`;
+    const segment = typeof key === "number" ? "[]" : toPath([key]);
+    path += path === "" || segment.startsWith("[") ? segment : `.${segment}`;
   }
-  const isPlain = value !== undefined && value !== null && typeof value !== "object";
-  return { path, param: isPlain ? String(value) : { op: "exists", value: true } };
+  const isScalar = value !== undefined && value !== null && typeof value !== "object";
+  return { path, param: isScalar ? String(value) : { op: "exists", value: true } };
 }

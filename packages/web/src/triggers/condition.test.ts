@@ -3,7 +3,7 @@ import { operators } from "@signalbox/rules/match/operators.ts";
 import { expect, it } from "vitest";
 import { conditionProblem, OPERATORS, readCondition, writeCondition } from "./condition.ts";
 
-it("has words for every operator", () =>
+it("has a label for every operator", () =>
   expect(OPERATORS.map(({ op }) => op).toSorted()).toEqual(operators.toSorted()));
 
 it.each<[Json | undefined, string, string]>([
@@ -19,7 +19,9 @@ it.each<[Json | undefined, string, string]>([
   [{ op: "exists", value: false }, "exists", "false"],
   [{ op: "like", value: "x" }, "eq", '{"op":"like","value":"x"}'],
   [{ plain: "object" }, "eq", '{"plain":"object"}'],
-])("shows %j as %s %s", (param, op, text) => expect(readCondition(param)).toEqual({ op, text }));
+])("reads %j as the operator %s with the text %s", (param, op, text) =>
+  expect(readCondition(param)).toEqual({ op, text }),
+);
 
 it.each<[Parameters<typeof writeCondition>[0], Json]>([
   [{ op: "eq", text: "opened" }, "opened"],
@@ -38,13 +40,13 @@ it.each<[Parameters<typeof writeCondition>[0], Json]>([
     { op: "glob", text: "v*" },
     { op: "glob", value: "v*" },
   ],
-])("writes %j", (condition, param) => expect(writeCondition(condition)).toEqual(param));
+])("writes %j as %j", (condition, param) => expect(writeCondition(condition)).toEqual(param));
 
 it.each([
   ["issue.labels[].name", "bug", undefined],
   ["issue..title", "x", "is not a path such as issue.title or issue.labels[].name"],
   ["", "x", "is not a path such as issue.title or issue.labels[].name"],
   ["a", { op: "in", value: 3 }, "value must be a list if op is in"],
-])("reports what is wrong with %s %j", (path, param, problem) =>
+])("for the path %s and the param %j, reports: %s", (path, param, problem) =>
   expect(conditionProblem(path, param)).toBe(problem),
 );

@@ -1,4 +1,4 @@
-/** A param of a trigger as the form shows it: an operator, and its value as text. */
+/** Converts a param of a trigger to the fields of the form, and back: an operator, and its value as text. */
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { type Operator, operators } from "@signalbox/rules/match/operators.ts";
 import { readParam } from "@signalbox/rules/match/param.ts";
@@ -38,13 +38,13 @@ export function readCondition(param: Json | undefined): Condition {
   if (op === undefined || !isObject(param))
     return {
       op: "eq",
-      // A list as a plain value must be equal as a whole: it is not the list of `in`.
+      // A list without an operator must equal the whole value, so it is shown as JSON, unlike the list of `in`.
       text: Array.isArray(param) ? JSON.stringify(param) : textOf(param),
     };
   return { op, text: op === "exists" ? String(param.value !== false) : textOf(param.value) };
 }
 
-/** A plain value if the operator is `is`; servers get only those. */
+/** Returns a plain value for the operator `eq`, because MCP servers get only plain values. */
 export function writeCondition({ op, text }: Condition): Json {
   if (op === "eq") return jsonOrText(text);
   if (op === "exists") return { op, value: text !== "false" };
@@ -53,7 +53,7 @@ export function writeCondition({ op, text }: Condition): Json {
   return { op, value: items.filter((item) => item !== "") };
 }
 
-/** Text stays text: matching compares `"7"` and 7 as equal. Only lists and objects are JSON. */
+/** Parses only lists and objects. Other text stays a string, because matching treats `"7"` and 7 as equal. */
 function jsonOrText(text: string): Json {
   if (!/^\s*[[{]/.test(text)) return text;
   try {
@@ -63,7 +63,7 @@ function jsonOrText(text: string): Json {
   }
 }
 
-/** What is wrong with a condition, before the hub has checked it. */
+/** Returns what is wrong with a condition, before the hub checks it. */
 export function conditionProblem(path: string, param: Json): string | undefined {
   if (!parsePath(path)) return "is not a path such as issue.title or issue.labels[].name";
   const read = readParam(param);

@@ -1,4 +1,4 @@
-/** The form of an event trigger: source, type, params, filter, the live preview and a test event. */
+/** The form of an Event trigger: source, type, params, filter, the live preview and a test event. */
 import { declaredParams } from "@signalbox/rules/flows/declared-params.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { useMemo, useState } from "react";
@@ -13,7 +13,7 @@ import { SendTestDialog } from "./send-test-dialog.tsx";
 import { connectionOf, kindOf, nameOfSender } from "./senders.ts";
 import { SourcePicker } from "./source-picker.tsx";
 import { textOf } from "./text-of.ts";
-import { OfferedTypePicker, TypedType } from "./type-picker.tsx";
+import { OfferedTypePicker, TypeField } from "./type-picker.tsx";
 import { usePreview } from "./use-preview.ts";
 import { useOfferedTriggers, useSenders } from "./use-senders.ts";
 
@@ -39,9 +39,9 @@ export function EventForm({
   const offered = connection && (offers.data?.items ?? []);
   const preview = usePreview(parameters);
   const [isSending, setSending] = useState(false);
-  const trigger = offered?.find((one) => one.type === type);
+  const trigger = offered?.find((each) => each.type === type);
   const declared = useMemo(() => (trigger ? declaredParams(trigger) : NOTHING_DECLARED), [trigger]);
-  const put = (field: string, value: Json | undefined) =>
+  const setField = (field: string, value: Json | undefined) =>
     onChange(withField(parameters, field, value));
   const kind = kindOf(source, senders);
   const name = nameOfSender(source, senders);
@@ -59,15 +59,17 @@ export function EventForm({
             key={source}
             type={type}
             offered={offered}
-            onChange={(next) => put("type", next)}
+            onChange={(next) => setField("type", next)}
           />
         ) : (
-          <TypedType
+          <TypeField
             type={type}
             source={source}
             kind={kind}
-            {...(isPolled && { hint: "The type of the events. Blank: the name of the tool." })}
-            onChange={(next) => put("type", next)}
+            {...(isPolled && {
+              hint: "The type of the events. If blank, it is the name of the tool.",
+            })}
+            onChange={(next) => setField("type", next)}
           />
         ))}
       {source !== "" && (
@@ -76,7 +78,7 @@ export function EventForm({
             params={isObject(parameters.params) ? parameters.params : {}}
             declared={declared}
             sampleEvent={preview.data?.events[0]?.event.id}
-            onChange={(next) => put("params", next)}
+            onChange={(next) => setField("params", next)}
           />
           <CodeField
             label="Filter"
@@ -84,7 +86,7 @@ export function EventForm({
             hint="A JSONata expression that must be true, such as data.issue.number > 5. Its input is { id, source, type, received_at, data }."
             error={problems.get("filter")}
             value={textOf(parameters.filter)}
-            onChange={(text) => put("filter", text === "" ? undefined : text)}
+            onChange={(text) => setField("filter", text === "" ? undefined : text)}
           />
         </>
       )}
@@ -92,13 +94,13 @@ export function EventForm({
         preview={preview}
         source={source}
         name={name}
-        // Only flows can emit the events of this hub.
+        // Other sources are events of this hub, which only flows can emit.
         onSend={connection || kind ? () => setSending(true) : undefined}
       />
       {isSending && (
         <SendTestDialog
           target={{ flow, node, parameters, name, offered, kind }}
-          verdictOf={(event) => preview.data?.events.find((one) => one.event.id === event)}
+          verdictOf={(event) => preview.data?.events.find((each) => each.event.id === event)}
           onClose={() => setSending(false)}
         />
       )}

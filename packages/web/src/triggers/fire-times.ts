@@ -1,4 +1,4 @@
-/** The next times of a schedule, by the rules that the hub uses. */
+/** Computes the next times of a schedule with the same code as the hub. */
 import { cronProblem, isTimeZone, nextTick } from "@signalbox/rules/flows/cron.ts";
 
 /** Empty if the expression or the time zone is not valid. */
@@ -14,8 +14,8 @@ export function nextFireTimes(cron: string, timeZone: string, now: number, count
   return times;
 }
 
-/** `Mon 16 Nov 2026, 09:00 CET` */
-export const timeIn = (time: number, timeZone: string): string => {
+/** Formats a time as `Mon 16 Nov 2026, 09:00 CET`. */
+export const formatTime = (time: number, timeZone: string): string => {
   const part = (options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat("en-GB", { timeZone, ...options }).format(time);
   const date = part({ weekday: "short", day: "numeric", month: "short", year: "numeric" });

@@ -12,7 +12,7 @@ const matches = async (params: JsonObject, data: JsonObject) => {
   return verdict?.matched;
 };
 
-describe("an event with the data matches", () => {
+describe("matchingData", () => {
   it.each<[JsonObject]>([
     [{ action: "opened" }],
     [{ "issue.labels[].name": "bug", "issue.number": 7 }],
@@ -30,10 +30,12 @@ describe("an event with the data matches", () => {
     [{ assignee: { op: "exists" } }],
     [{ assignee: { op: "exists", value: false } }],
     [{ anything: "", other: "x" }],
-  ])("%j", async (params) => expect(await matches(params, matchingData(params))).toBe(true));
+  ])("creates data that matches %j", async (params) =>
+    expect(await matches(params, matchingData(params))).toBe(true),
+  );
 });
 
-it("keeps the sample where it matches already", () => {
+it("keeps the values of the sample that match", () => {
   const sample = { state: "green", count: 12, labels: [{ name: "a", color: "red" }] };
   const params = {
     state: { op: "in", value: ["red", "green"] },
@@ -47,12 +49,12 @@ it("keeps the sample where it matches already", () => {
   });
 });
 
-it("changes what must not be so", async () => {
+it("changes the values of the sample that must be absent or different", async () => {
   const params = { state: { op: "ne", value: "red" }, gone: { op: "exists", value: false } };
   expect(await matches(params, matchingData(params, { state: "red", gone: 1 }))).toBe(true);
 });
 
-it("leaves out what is not a path, and does not set a prototype", () => {
+it("ignores invalid paths, and does not set a prototype", () => {
   expect(matchingData({ "a..b": "x" })).toEqual({});
   expect(Object.getPrototypeOf(matchingData({ "__proto__.x": "y" }))).toBe(Object.prototype);
 });

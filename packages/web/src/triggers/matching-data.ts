@@ -1,4 +1,4 @@
-/** The data of a test event that a trigger matches: the server's sample with the wanted values in it. */
+/** Creates data of a test event that matches a trigger: a sample, changed where a condition does not match. */
 import { isObject, type Json, type JsonObject, setOwn } from "@signalbox/rules/json.ts";
 import { numberOf } from "@signalbox/rules/match/loosely-equals.ts";
 import { holds } from "@signalbox/rules/match/operators.ts";
@@ -12,12 +12,12 @@ export function matchingData(params: JsonObject, sample: JsonObject = {}): JsonO
     const test = readParam(param);
     if (!path || test === "any" || "problem" in test) continue;
     if (holds(test.op, valuesAt(data, path), test.value)) continue;
-    data = putAt(data, path, wantedValue(test));
+    data = setAt(data, path, matchingValue(test));
   }
   return isObject(data) ? data : sample;
 }
 
-function wantedValue({ op, value }: Test): Json {
+function matchingValue({ op, value }: Test): Json {
   switch (op) {
     case "in":
       return Array.isArray(value) ? (value[0] ?? null) : value;
@@ -26,9 +26,9 @@ function wantedValue({ op, value }: Test): Json {
     case "glob":
       return String(value).replaceAll(/[*?]/g, "x");
     case "gt":
-      return shifted(value, 1);
+      return shift(value, 1);
     case "lt":
-      return shifted(value, -1);
+      return shift(value, -1);
     case "exists":
       return value === false || value === "false" ? null : "something";
     default:
@@ -36,30 +36,31 @@ function wantedValue({ op, value }: Test): Json {
   }
 }
 
+/** A path with a high index must not create a huge list. */
+const MAX_INDEX = 100;
 const DAY_MS = 86_400_000;
 
-/** A number or a time that is a bit more, or less. */
-function shifted(value: Json, by: 1 | -1): Json {
+/** Returns a number that is higher or lower by 1, or a time that is one day later or earlier. */
+function shift(value: Json, by: 1 | -1): Json {
   const number = numberOf(value);
   if (number !== undefined) return number + by;
   const time = Date.parse(String(value));
   return Number.isNaN(time) ? value : new Date(time + by * DAY_MS).toISOString();
 }
 
-function putAt(data: Json | undefined, path: Path, value: Json): Json {
-  const [step, ...rest] = path;
-  if (step === undefined) return value;
-  if (typeof step === "string") {
+/** Returns a copy of the data with the value at the path. */
+function setAt(data: Json | undefined, path: Path, value: Json): Json {
+  const [key, ...rest] = path;
+  if (key === undefined) return value;
+  if (typeof key === "string") {
     const next: JsonObject = isObject(data) ? { ...data } : {};
-    const before = Object.hasOwn(next, step) ? next[step] : undefined;
-    setOwn(next, step, putAt(before, rest, value));
+    const current = Object.hasOwn(next, key) ? next[key] : undefined;
+    setOwn(next, key, setAt(current, rest, value));
     return next;
   }
-  // `[]`: one item is enough.
-  const at = typeof step === "number" ? Math.min(step, MAX_ITEMS) : 0;
+  // For `[]`, which means any item, the first item gets the value.
+  const index = typeof key === "number" ? Math.min(key, MAX_INDEX) : 0;
   const items = Array.isArray(data) ? [...data] : [];
-  while (items.length <= at) items.push(null);
-  return items.with(at, putAt(items[at], rest, value));
+  while (items.length <= index) items.push(null);
+  return items.with(index, setAt(items[index], rest, value));
 }
-
-const MAX_ITEMS = 100;

@@ -1,4 +1,4 @@
-/** The params of a trigger: the fields that its server declares, and conditions on any other path. */
+/** Edits the params of a trigger: those that its server declares, and conditions on other paths. */
 import { allowedValues, type DeclaredParam } from "@signalbox/rules/flows/declared-params.ts";
 import { writePath } from "@signalbox/rules/flows/issues.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
@@ -24,42 +24,42 @@ export function ParamsEditor({
 }: {
   params: JsonObject;
   declared: DeclaredParams;
-  /** The newest event of the source, whose paths can be picked. */
+  /** The id of the newest event of the source, from whose payload the user can pick a path. */
   sampleEvent: string | undefined;
   onChange: (params: JsonObject | undefined) => void;
 }) {
-  const given = Object.entries(params);
-  const ofServer = Object.fromEntries(given.filter(([name]) => declared.has(name)));
-  const others = Object.fromEntries(given.filter(([name]) => !declared.has(name)));
-  const put = (next: JsonObject) => onChange(Object.keys(next).length > 0 ? next : undefined);
+  const entries = Object.entries(params);
+  const declaredValues = Object.fromEntries(entries.filter(([name]) => declared.has(name)));
+  const conditions = Object.fromEntries(entries.filter(([name]) => !declared.has(name)));
+  const change = (next: JsonObject) => onChange(Object.keys(next).length > 0 ? next : undefined);
   return (
     <div className="flex flex-col gap-4">
       {[...declared].map(([name, param]) => (
-        <ServerParam
+        <DeclaredParamField
           key={name}
           name={name}
           declared={param}
-          param={ofServer[name]}
-          onChange={(next) => put({ ...withField(ofServer, name, next), ...others })}
+          param={declaredValues[name]}
+          onChange={(next) => change({ ...withField(declaredValues, name, next), ...conditions })}
         />
       ))}
       <Conditions
-        others={others}
+        conditions={conditions}
         hasDeclared={declared.size > 0}
         sampleEvent={sampleEvent}
-        onChange={(next) => put({ ...ofServer, ...next })}
+        onChange={(next) => change({ ...declaredValues, ...next })}
       />
     </div>
   );
 }
 
-/** The message of the hub, or what is wrong before the hub has checked it. */
+/** Returns a problem that the browser finds, or the one that the hub has reported. */
 function useProblem(path: string, param: Json | undefined): string | undefined {
   const { problems } = usePanel();
   return conditionProblem(path, param ?? "") ?? problems.get(writePath(["params", path]));
 }
 
-function ServerParam({
+function DeclaredParamField({
   name,
   declared: { schema, isRequired },
   param,
@@ -85,7 +85,7 @@ function ServerParam({
           control={control}
           param={param}
           allowed={allowedValues(schema)}
-          // A blank plain value means "any", like no value.
+          // A blank value of the operator `is` matches any value, like no condition.
           onChange={(next) => onChange(next === "" ? undefined : next)}
         />
       )}
@@ -93,7 +93,7 @@ function ServerParam({
   );
 }
 
-/** The operator, and the value as the operator needs it. */
+/** A select field for the operator, and a control for its value. */
 function ConditionInput({
   label,
   control,
@@ -114,14 +114,14 @@ function ConditionInput({
   return (
     <div className="flex min-w-0 gap-1">
       <SelectInput
-        aria-label={`How ${label} is compared`}
+        aria-label={`Operator of ${label}`}
         className="w-[112px] flex-none"
         value={op}
         onChange={({ target }) => onChange(writeCondition({ op: target.value as Operator, text }))}
       >
-        {OPERATORS.map((one) => (
-          <option key={one.op} value={one.op}>
-            {one.label}
+        {OPERATORS.map((each) => (
+          <option key={each.op} value={each.op}>
+            {each.label}
           </option>
         ))}
       </SelectInput>
@@ -133,9 +133,9 @@ function ConditionInput({
       ) : allowed && (op === "eq" || op === "ne") ? (
         <SelectInput {...control} value={text} onChange={({ target }) => choose(target.value)}>
           <option value="">any value</option>
-          {[...new Set([...allowed.map(String), ...(text === "" ? [] : [text])])].map((one) => (
-            <option key={one} value={one}>
-              {one}
+          {[...new Set([...allowed.map(String), ...(text === "" ? [] : [text])])].map((each) => (
+            <option key={each} value={each}>
+              {each}
             </option>
           ))}
         </SelectInput>
@@ -152,17 +152,17 @@ function ConditionInput({
 }
 
 function Conditions({
-  others,
+  conditions,
   hasDeclared,
   sampleEvent,
   onChange,
 }: {
-  others: JsonObject;
+  conditions: JsonObject;
   hasDeclared: boolean;
   sampleEvent: string | undefined;
-  onChange: (others: JsonObject) => void;
+  onChange: (conditions: JsonObject) => void;
 }) {
-  const [rows, put] = useRows(others, (next) => onChange(next ?? {}));
+  const [rows, changeRows] = useRows(conditions, (next) => onChange(next ?? {}));
   const [isPicking, setPicking] = useState(false);
   return (
     <fieldset className="flex min-w-0 flex-col gap-3 rounded-tile border border-line p-3">
@@ -172,18 +172,18 @@ function Conditions({
       {rows.length === 0 && (
         <p className="type-meta text-ink-3">
           {hasDeclared
-            ? "The hub can compare other fields of the event, too."
+            ? "You can add conditions on other fields of the event."
             : "Every event of the source and type matches."}
         </p>
       )}
-      {rows.map(([path, param], nth) => (
+      {rows.map(([path, param], index) => (
         <ConditionRow
-          // biome-ignore lint/suspicious/noArrayIndexKey: the path is what is being edited
-          key={nth}
-          nth={nth}
+          // biome-ignore lint/suspicious/noArrayIndexKey: the user edits the path, so it cannot be the key
+          key={index}
+          index={index}
           row={[path, param]}
-          onChange={(row) => put(rows.with(nth, row))}
-          onRemove={() => put(rows.toSpliced(nth, 1))}
+          onChange={(row) => changeRows(rows.with(index, row))}
+          onRemove={() => changeRows(rows.toSpliced(index, 1))}
         />
       ))}
       <div className="flex flex-wrap gap-2">
@@ -191,7 +191,7 @@ function Conditions({
           size="small"
           icon={Plus}
           disabled={rows.some(([path]) => path === "")}
-          onClick={() => put([...rows, ["", ""]])}
+          onClick={() => changeRows([...rows, ["", ""]])}
         >
           Add a condition
         </Button>
@@ -205,7 +205,7 @@ function Conditions({
         <PathDialog
           event={sampleEvent}
           onPick={(path, value) =>
-            put([...rows.filter(([one]) => one !== path && one !== ""), [path, value]])
+            changeRows([...rows.filter(([each]) => each !== path && each !== ""), [path, value]])
           }
           onClose={() => setPicking(false)}
         />
@@ -215,26 +215,26 @@ function Conditions({
 }
 
 function ConditionRow({
-  nth,
+  index,
   row: [path, param],
   onChange,
   onRemove,
 }: {
-  nth: number;
+  index: number;
   row: Row;
   onChange: (row: Row) => void;
   onRemove: () => void;
 }) {
-  const found = useProblem(path, param);
-  // A new row is not wrong yet.
-  const problem = path !== "" ? found : param === "" ? undefined : "A path is required.";
-  const name = path || `condition ${nth + 1}`;
+  const conditionError = useProblem(path, param);
+  // A new row is blank, and shows no error.
+  const problem = path !== "" ? conditionError : param === "" ? undefined : "A path is required.";
+  const name = path || `condition ${index + 1}`;
   return (
     <div className="flex flex-col gap-1 border-line border-b pb-3">
       <div className="flex items-center gap-1">
         <TextInput
           code
-          aria-label={`Path of condition ${nth + 1}`}
+          aria-label={`Path of condition ${index + 1}`}
           placeholder="issue.labels[].name"
           autoFocus={path === ""}
           aria-invalid={problem ? true : undefined}

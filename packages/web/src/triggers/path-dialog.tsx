@@ -1,4 +1,4 @@
-/** Picks a condition from the payload of a real event. */
+/** The dialog that creates a condition from a value in the payload of an event. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
@@ -10,7 +10,7 @@ import { JsonTree } from "../ui/json-tree/json-tree.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { conditionAt } from "./condition-at.ts";
 
-const MAX_BYTES = 1024 * 1024;
+const MAX_PAYLOAD_BYTES = 1024 * 1024;
 
 export function PathDialog({
   event,
@@ -23,14 +23,14 @@ export function PathDialog({
 }) {
   const { data, error, refetch } = useQuery({
     queryKey: ["events", event, "picked"],
-    queryFn: () => api.get<EventView>(path`/api/events/${event}`, { max_bytes: MAX_BYTES }),
+    queryFn: () => api.get<EventView>(path`/api/events/${event}`, { max_bytes: MAX_PAYLOAD_BYTES }),
   });
   return (
     <Dialog
       open
       onClose={onClose}
       title="Pick from an event"
-      description="The newest event of this source. Choose the value that must be there."
+      description="The newest event of this source. Choose a value to add a condition for it."
       className="w-[680px]"
     >
       {error ? (
@@ -38,7 +38,7 @@ export function PathDialog({
       ) : data?.truncated ? (
         <p className="text-ink-2">
           The newest event has {bytes(data.size)}, which is too large to show here. Add a condition
-          by its path instead.
+          and enter its path instead.
         </p>
       ) : data ? (
         <JsonTree

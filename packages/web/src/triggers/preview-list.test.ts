@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Previewed, previewSentence, sortPreview } from "./preview-list.ts";
+import { type PreviewedEvent, previewSentence, sortPreview } from "./preview-list.ts";
 
 const reason = (on: string, holds: boolean) => ({ on, holds, message: on });
 const event = (id: string, ...reasons: ReturnType<typeof reason>[]) =>
@@ -8,10 +8,10 @@ const event = (id: string, ...reasons: ReturnType<typeof reason>[]) =>
     matched: reasons.every(({ holds }) => holds),
     reason: "",
     reasons,
-  }) as unknown as Previewed;
+  }) as unknown as PreviewedEvent;
 
-it("puts near misses in the order of how near they were", () => {
-  const { matches, near } = sortPreview([
+it("sorts near misses by the number of failed conditions", () => {
+  const { matches, nearMisses } = sortPreview([
     event("two", reason("type", true), reason("param", false), reason("param", false)),
     event("other type", reason("type", false)),
     event("hit", reason("type", true), reason("param", true)),
@@ -19,12 +19,14 @@ it("puts near misses in the order of how near they were", () => {
     event("one, older", reason("filter", false)),
   ]);
   expect(matches.map(({ event }) => event.id)).toEqual(["hit"]);
-  expect(near.map(({ event }) => event.id)).toEqual(["one", "one, older", "two"]);
+  expect(nearMisses.map(({ event }) => event.id)).toEqual(["one", "one, older", "two"]);
 });
 
 it.each([
-  [0, 0, "There is no event yet to compare with"],
+  [0, 0, "There are no events to compare with yet"],
   [1, 1, "1 of your last 1 event would have matched"],
   [0, 13, "0 of your last 13 events would have matched"],
   [42, 100, "42 of your last 100 events would have matched"],
-])("says %i of %i", (matched, of, text) => expect(previewSentence({ matched, of })).toBe(text));
+])("describes %i matches among %i events", (matched, of, text) =>
+  expect(previewSentence({ matched, of })).toBe(text),
+);

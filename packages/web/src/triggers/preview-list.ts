@@ -1,28 +1,30 @@
-/** The events of a preview in the order that teaches most: matches, then near misses. */
+/** Splits the events of a preview into matches and near misses. */
 import type { TriggerPreview } from "../api/types.ts";
 import { plural } from "../ui/format.ts";
 
-export type Previewed = TriggerPreview["events"][number];
+export type PreviewedEvent = TriggerPreview["events"][number];
 
-const failedOf = ({ reasons }: Previewed) => reasons.filter(({ holds }) => !holds);
+const failedReasonsOf = ({ reasons }: PreviewedEvent) => reasons.filter(({ holds }) => !holds);
 
-/** Of the right source and type, but a param or the filter did not hold. */
-const isNear = (one: Previewed): boolean =>
-  !one.matched && failedOf(one).every(({ on }) => on === "param" || on === "filter");
+/** The source and the type match, but a condition or the filter does not. */
+const isNearMiss = (each: PreviewedEvent): boolean =>
+  !each.matched && failedReasonsOf(each).every(({ on }) => on === "param" || on === "filter");
 
-export function sortPreview(events: readonly Previewed[]): {
-  matches: Previewed[];
-  /** Those that failed by the fewest conditions first; the newest first among equals. */
-  near: Previewed[];
+export function sortPreview(events: readonly PreviewedEvent[]): {
+  matches: PreviewedEvent[];
+  /** Sorted by the number of failed conditions, then by age: the newest first. */
+  nearMisses: PreviewedEvent[];
 } {
   return {
     matches: events.filter(({ matched }) => matched),
-    near: events.filter(isNear).toSorted((a, b) => failedOf(a).length - failedOf(b).length),
+    nearMisses: events
+      .filter(isNearMiss)
+      .toSorted((a, b) => failedReasonsOf(a).length - failedReasonsOf(b).length),
   };
 }
 
-/** `3 of your last 100 events would have matched` */
+/** Returns a sentence such as `3 of your last 100 events would have matched`. */
 export const previewSentence = ({ matched, of }: Pick<TriggerPreview, "matched" | "of">): string =>
   of === 0
-    ? "There is no event yet to compare with"
+    ? "There are no events to compare with yet"
     : `${matched} of your last ${plural(of, "event")} would have matched`;

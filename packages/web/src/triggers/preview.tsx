@@ -1,5 +1,4 @@
-/** Which of the newest events would have started the trigger, and which nearly did. */
-
+/** The preview of a trigger: which of the newest events would have matched, and which nearly did. */
 import { Send } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
@@ -10,14 +9,15 @@ import { Button } from "../ui/button.tsx";
 import { cx } from "../ui/cx.ts";
 import { ErrorState } from "../ui/error-state.tsx";
 import { ago, plural } from "../ui/format.ts";
-import { type Previewed, previewSentence, sortPreview } from "./preview-list.ts";
+import { type PreviewedEvent, previewSentence, sortPreview } from "./preview-list.ts";
 import type { usePreview } from "./use-preview.ts";
 
-const SHOWN = 3;
+/** Longer groups are collapsed. */
+const MAX_COLLAPSED = 3;
 
-/** The head stays visible below the fields, so that it can be seen what an edit does. */
+/** The summary sticks to the bottom of the panel, so that users see the effect of an edit. */
 export function Preview({
-  preview: { data, error, isChosen, isPlaceholderData },
+  preview: { data, error, hasSource, isPlaceholderData },
   source,
   name,
   onSend,
@@ -29,9 +29,9 @@ export function Preview({
   /** Undefined if no test event can be sent. */
   onSend: (() => void) | undefined;
 }) {
-  const { matches, near } = sortPreview(isChosen && !error ? (data?.events ?? []) : []);
-  const sentence = !isChosen
-    ? "Choose a source, and your last 100 events are compared."
+  const { matches, nearMisses } = sortPreview(hasSource && !error ? (data?.events ?? []) : []);
+  const sentence = !hasSource
+    ? "Choose a source to compare the trigger with your last 100 events."
     : error
       ? "Your last events could not be compared"
       : data
@@ -50,7 +50,9 @@ export function Preview({
             icon={Send}
             disabled={!onSend}
             title={
-              onSend || source === "" ? undefined : "Run a flow that emits such an event instead"
+              onSend || source === ""
+                ? undefined
+                : "Only flows emit these events. Run a flow that emits one instead."
             }
             onClick={onSend}
           >
@@ -60,19 +62,23 @@ export function Preview({
         {error ? (
           <ErrorState error={error} compact />
         ) : (
-          <Lamps events={data?.events ?? []} near={near} />
+          <Lamps events={data?.events ?? []} nearMisses={nearMisses} />
         )}
       </div>
-      {isChosen && !error && data && (
+      {hasSource && !error && data && (
         <div className={cx("flex flex-col gap-3 px-3", faded)}>
           <p className="wrap-anywhere type-meta text-ink-3">
-            {data.compared.replace(source, () => name)}.
+            {
+              // A function, because a name may contain patterns of `replace`, such as `$&`.
+              data.compared.replace(source, () => name)
+            }
+            .
           </p>
           <EventGroup title="Would have matched" events={matches} />
           <EventGroup
-            title={plural(near.length, "near miss", "near misses")}
-            events={near}
-            isNear
+            title={plural(nearMisses.length, "near miss", "near misses")}
+            events={nearMisses}
+            isNearMiss
           />
         </div>
       )}
@@ -80,19 +86,25 @@ export function Preview({
   );
 }
 
-/** One lamp for each event, the newest at the left: lit green if it matches, amber if it nearly does. */
-function Lamps({ events, near }: { events: readonly Previewed[]; near: readonly Previewed[] }) {
-  const isNear = new Set(near);
+/** One lamp for each event, the newest at the left: green if the event matches, amber for a near miss. */
+function Lamps({
+  events,
+  nearMisses,
+}: {
+  events: readonly PreviewedEvent[];
+  nearMisses: readonly PreviewedEvent[];
+}) {
+  const nearMissSet = new Set(nearMisses);
   return (
     <div className="flex h-[6px] w-full gap-[1px] rounded-[1px] bg-track p-[2px]" aria-hidden>
-      {events.map((one) => (
+      {events.map((each) => (
         <i
-          key={one.event.id}
+          key={each.event.id}
           className={cx(
             "min-w-0 flex-1",
-            one.matched
+            each.matched
               ? "bg-[var(--lamp-green)]"
-              : isNear.has(one)
+              : nearMissSet.has(each)
                 ? "bg-[var(--lamp-amber)]"
                 : "bg-slot",
           )}
@@ -105,38 +117,38 @@ function Lamps({ events, near }: { events: readonly Previewed[]; near: readonly 
 function EventGroup({
   title,
   events,
-  isNear = false,
+  isNearMiss = false,
 }: {
   title: string;
-  events: readonly Previewed[];
-  isNear?: boolean;
+  events: readonly PreviewedEvent[];
+  isNearMiss?: boolean;
 }) {
   const [isOpen, setOpen] = useState(false);
   if (events.length === 0) return null;
-  const shown = isOpen ? events : events.slice(0, SHOWN);
+  const shown = isOpen ? events : events.slice(0, MAX_COLLAPSED);
   return (
     <div className="flex flex-col gap-1">
-      <h4 className={cx("type-label", isNear ? "text-amber" : "text-ink-2")}>{title}</h4>
+      <h4 className={cx("type-label", isNearMiss ? "text-amber" : "text-ink-2")}>{title}</h4>
       <ul aria-label={title} className="flex flex-col gap-2">
-        {shown.map((one) => (
-          <li key={one.event.id} className="flex min-w-0 flex-col gap-[3px]">
+        {shown.map((each) => (
+          <li key={each.event.id} className="flex min-w-0 flex-col gap-[3px]">
             <Link
-              href={`/inbox/${one.event.id}?view=all`}
+              href={`/inbox/${each.event.id}?view=all`}
               className="flex min-w-0 items-baseline gap-2 hover:underline"
             >
-              <bdi className={cx("min-w-0 truncate", isNear && "text-amber")}>
-                {titleOf(one.event)}
+              <bdi className={cx("min-w-0 truncate", isNearMiss && "text-amber")}>
+                {titleOf(each.event)}
               </bdi>
-              <code className="type-code-s flex-none text-ink-3">{typeOf(one.event)}</code>
+              <code className="type-code-s flex-none text-ink-3">{typeOf(each.event)}</code>
               <span className="ml-auto flex-none type-meta text-ink-3">
-                {ago(one.event.received_at)}
+                {ago(each.event.received_at)}
               </span>
             </Link>
-            {isNear && <Reasons lines={linesOf(one).filter(({ holds }) => !holds)} />}
+            {isNearMiss && <Reasons lines={linesOf(each).filter(({ holds }) => !holds)} />}
           </li>
         ))}
       </ul>
-      {events.length > SHOWN && (
+      {events.length > MAX_COLLAPSED && (
         <div>
           <Button size="small" look="ghost" onClick={() => setOpen(!isOpen)}>
             {isOpen ? "Show fewer" : `Show all ${events.length}`}

@@ -1,4 +1,4 @@
-/** The times of a schedule: the cron expression, its time zone, and when it fires next. */
+/** The form of a Schedule trigger: the cron expression, its time zone, and the next times. */
 import { cronProblem, isTimeZone } from "@signalbox/rules/flows/cron.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { CalendarClock } from "lucide-react";
@@ -9,7 +9,7 @@ import { Button } from "../ui/button.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
 import { duration } from "../ui/format.ts";
 import { Menu } from "../ui/menu.tsx";
-import { nextFireTimes, timeIn } from "./fire-times.ts";
+import { formatTime, nextFireTimes } from "./fire-times.ts";
 import { textOf } from "./text-of.ts";
 
 const EXAMPLES = [
@@ -21,9 +21,9 @@ const EXAMPLES = [
   ["On the first of the month at 9:00", "0 9 1 * *"],
 ] as const;
 
-const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
-const ZONES = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")];
-const NO_ZONE =
+const LOCAL_TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const TIME_ZONES = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")];
+const INVALID_TIME_ZONE =
   "must be the IANA name of a time zone, such as Europe/Berlin, America/New_York or UTC";
 
 export function ScheduleForm({
@@ -34,10 +34,10 @@ export function ScheduleForm({
   onChange: (parameters: JsonObject) => void;
 }) {
   const { problems } = usePanel();
-  const list = useId();
+  const listId = useId();
   const cron = textOf(parameters.cron);
   const timeZone = textOf(parameters.timeZone);
-  const put = (field: string, value: Json | undefined) =>
+  const setField = (field: string, value: Json | undefined) =>
     onChange(withField(parameters, field, value));
   return (
     <div className="flex flex-col gap-4">
@@ -46,7 +46,7 @@ export function ScheduleForm({
           className="w-full"
           label="Cron expression"
           required
-          hint="Minute, hour, day of month, month, weekday. At most one tick per minute."
+          hint="Minute, hour, day of month, month, weekday. The schedule fires at most once per minute."
           error={cron.trim() === "" ? problems.get("cron") : cronProblem(cron)}
         >
           {(control) => (
@@ -55,7 +55,7 @@ export function ScheduleForm({
               code
               placeholder="0 9 * * 1-5"
               value={cron}
-              onChange={({ target }) => put("cron", target.value)}
+              onChange={({ target }) => setField("cron", target.value)}
             />
           )}
         </Field>
@@ -70,27 +70,33 @@ export function ScheduleForm({
             label,
             note: example,
             checked: cron === example,
-            onSelect: () => put("cron", example),
+            onSelect: () => setField("cron", example),
           }))}
         />
       </div>
       <Field
         label="Time zone"
-        hint={timeZone === HERE ? undefined : `Blank: UTC. This browser is in ${HERE}.`}
-        error={timeZone === "" || isTimeZone(timeZone) ? problems.get("timeZone") : NO_ZONE}
+        hint={
+          timeZone === LOCAL_TIME_ZONE
+            ? undefined
+            : `If blank, UTC is used. The time zone of this browser is ${LOCAL_TIME_ZONE}.`
+        }
+        error={
+          timeZone === "" || isTimeZone(timeZone) ? problems.get("timeZone") : INVALID_TIME_ZONE
+        }
       >
         {(control) => (
           <>
             <TextInput
               {...control}
               code
-              list={list}
+              list={listId}
               placeholder="UTC"
               value={timeZone}
-              onChange={({ target }) => put("timeZone", target.value || undefined)}
+              onChange={({ target }) => setField("timeZone", target.value || undefined)}
             />
-            <datalist id={list}>
-              {ZONES.map((zone) => (
+            <datalist id={listId}>
+              {TIME_ZONES.map((zone) => (
                 <option key={zone} value={zone} />
               ))}
             </datalist>
@@ -104,8 +110,8 @@ export function ScheduleForm({
 
 const MINUTE_MS = 60_000;
 
-/** The current time, to the minute. */
-function useMinute(): number {
+/** The current time, updated every minute. */
+function useCurrentMinute(): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
     const timer = setTimeout(() => setNow(Date.now()), MINUTE_MS - (now % MINUTE_MS));
@@ -115,7 +121,7 @@ function useMinute(): number {
 }
 
 function NextTimes({ cron, timeZone }: { cron: string; timeZone: string }) {
-  const now = useMinute();
+  const now = useCurrentMinute();
   const times = useMemo(() => nextFireTimes(cron, timeZone, now), [cron, timeZone, now]);
   if (times.length === 0) return null;
   return (
@@ -124,10 +130,12 @@ function NextTimes({ cron, timeZone }: { cron: string; timeZone: string }) {
       <ol className="flex flex-col gap-1">
         {times.map((time) => (
           <li key={time} className="flex flex-wrap items-baseline gap-x-3">
-            <time dateTime={new Date(time).toISOString()}>{timeIn(time, timeZone)}</time>
+            <time dateTime={new Date(time).toISOString()}>{formatTime(time, timeZone)}</time>
             <span className="ml-auto type-meta text-ink-3">in {duration(time - now)}</span>
-            {timeZone !== HERE && (
-              <span className="w-full type-meta text-ink-3">{timeIn(time, HERE)} here</span>
+            {timeZone !== LOCAL_TIME_ZONE && (
+              <span className="w-full type-meta text-ink-3">
+                {formatTime(time, LOCAL_TIME_ZONE)} local time
+              </span>
             )}
           </li>
         ))}

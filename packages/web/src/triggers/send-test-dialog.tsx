@@ -1,5 +1,7 @@
-/** Sends a test event: it is stored, matched and starts runs like any other. The answer shows its verdict. */
-
+/**
+ * The dialog that sends a test event. The event is stored, matched and starts runs like any other event. The
+ * dialog then shows the verdicts.
+ */
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation } from "@tanstack/react-query";
 import { Send } from "lucide-react";
@@ -12,7 +14,7 @@ import { ErrorState } from "../ui/error-state.tsx";
 import { Field, SelectInput, TextArea, TextInput } from "../ui/field.tsx";
 import { readObject } from "../ui/read-object.ts";
 import { matchingData } from "./matching-data.ts";
-import type { Previewed } from "./preview-list.ts";
+import type { PreviewedEvent } from "./preview-list.ts";
 import { TestResult } from "./test-result.tsx";
 import { textOf } from "./text-of.ts";
 import { refreshPreviews } from "./use-preview.ts";
@@ -34,8 +36,8 @@ export function SendTestDialog({
   onClose,
 }: {
   target: TestTarget;
-  /** What the draft says about an event, once the preview has it. */
-  verdictOf: (event: string) => Previewed | undefined;
+  /** The verdict of the draft on an event; undefined until the preview has the event. */
+  verdictOf: (event: string) => PreviewedEvent | undefined;
   onClose: () => void;
 }) {
   const send = useMutation({
@@ -50,8 +52,8 @@ export function SendTestDialog({
       title="Send a test event"
       description={
         target.offered
-          ? `The hub stores an event as if ${target.name} had sent it. It is matched, and starts runs.`
-          : "The hub signs a sample with the endpoint's secret and sends it to itself. It is matched, and starts runs."
+          ? `The hub stores an event as if ${target.name} had sent it. The event is matched, and can start runs.`
+          : "The hub signs a sample with the endpoint's secret and sends it to itself. The event is matched, and can start runs."
       }
     >
       {send.data ? (
@@ -81,32 +83,32 @@ interface FormProps {
 
 const paramsOf = ({ params }: JsonObject): JsonObject => (isObject(params) ? params : {});
 
-/** For a connection: any data, from the start such that the trigger matches it. */
+/** The form for a connection. The initial data matches the trigger; the user can change it. */
 function DataForm({
   target: { parameters },
   offered,
   ...props
 }: FormProps & { offered: readonly OfferedTrigger[] }) {
   const poll = isObject(parameters.poll) ? parameters.poll : {};
-  const fixed = textOf(parameters.type) || textOf(poll.tool);
-  const [type, setType] = useState(fixed || (offered[0]?.type ?? ""));
-  const dataOf = (wanted: string) =>
-    matchingData(paramsOf(parameters), offered.find((one) => one.type === wanted)?.sample);
+  const fixedType = textOf(parameters.type) || textOf(poll.tool);
+  const [type, setType] = useState(fixedType || (offered[0]?.type ?? ""));
+  const dataOf = (eventType: string) =>
+    matchingData(paramsOf(parameters), offered.find((each) => each.type === eventType)?.sample);
   const [text, setText] = useState(() => JSON.stringify(dataOf(type), null, 2));
-  const given = readObject(text);
+  const parsed = readObject(text);
   return (
     <TestForm
       {...props}
-      isReady={type !== "" && "value" in given}
+      isReady={type !== "" && "value" in parsed}
       body={() => ({
         source: textOf(parameters.source),
         type,
-        data: "value" in given ? given.value : {},
+        data: "value" in parsed ? parsed.value : {},
       })}
     >
       <Field label="Event type">
         {(control) =>
-          fixed ? (
+          fixedType ? (
             <TextInput {...control} code readOnly value={type} />
           ) : (
             <SelectInput
@@ -117,8 +119,8 @@ function DataForm({
                 setText(JSON.stringify(dataOf(target.value), null, 2));
               }}
             >
-              {offered.map((one) => (
-                <option key={one.type}>{one.type}</option>
+              {offered.map((each) => (
+                <option key={each.type}>{each.type}</option>
               ))}
             </SelectInput>
           )
@@ -126,8 +128,8 @@ function DataForm({
       </Field>
       <Field
         label="Data"
-        error={"error" in given ? given.error : undefined}
-        hint="The server's sample, if it has one, with values that the conditions match."
+        error={"error" in parsed ? parsed.error : undefined}
+        hint="The sample of the server, if there is one, with values that match the conditions."
       >
         {(control) => (
           <TextArea
@@ -143,7 +145,7 @@ function DataForm({
   );
 }
 
-/** For a webhook: the hub's own sample of the sender. */
+/** The form for a webhook. The hub has a sample for each kind of sender. */
 function SampleForm({ target: { parameters, kind }, ...props }: FormProps) {
   const [type, setType] = useState(textOf(parameters.type));
   const [action, setAction] = useState(textOf(paramsOf(parameters).action));
@@ -158,7 +160,7 @@ function SampleForm({ target: { parameters, kind }, ...props }: FormProps) {
         ...(hasActions && action && { action }),
       })}
     >
-      <Field label="Event type" hint="Blank: the sample's own type.">
+      <Field label="Event type" hint="If blank, the type of the sample is used.">
         {(control) => (
           <TextInput
             {...control}
@@ -169,7 +171,7 @@ function SampleForm({ target: { parameters, kind }, ...props }: FormProps) {
         )}
       </Field>
       {hasActions && (
-        <Field label="Action" hint="Blank: the sample's own action.">
+        <Field label="Action" hint="If blank, the action of the sample is used.">
           {(control) => (
             <TextInput
               {...control}

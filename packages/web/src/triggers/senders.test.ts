@@ -14,19 +14,19 @@ const senders: Senders = {
   ] as SourceKind[],
 };
 
-const labels = (...given: Parameters<typeof optionsFor>) =>
-  optionsFor(...given).flatMap(({ options }) => options.map(({ label }) => label));
+const labels = (...args: Parameters<typeof optionsFor>) =>
+  optionsFor(...args).flatMap(({ options }) => options.map(({ label }) => label));
 
-it("offers only connections with triggers, with their status", () =>
+it("offers only connections that have triggers, with their status", () =>
   expect(labels("server", "c1", senders)).toEqual([
     "Server c1 · responds",
     "Server c3 · does not respond",
   ]));
 
-it("offers every connection to poll", () =>
+it("offers every connection for polling", () =>
   expect(labels("poll", "", senders)).toContain("Server c2 · responds"));
 
-it("offers endpoints, senders and flows for webhooks", () =>
+it("offers endpoints, kinds of senders and flows for webhooks", () =>
   expect(labels("webhook", "", senders)).toEqual([
     "Shop · Stripe",
     "GitHub",
@@ -34,7 +34,7 @@ it("offers endpoints, senders and flows for webhooks", () =>
     "Events that flows emit",
   ]));
 
-it("keeps a source that is set but not offered", () => {
+it("adds the current source if it is not offered", () => {
   expect(labels("server", "c2", senders)).toContain("Server c2 · has no triggers");
   expect(labels("webhook", "gone", senders)).toContain("gone");
 });
@@ -46,9 +46,11 @@ it.each([
   [{ source: "c2", poll: {} }, "poll"],
   [{ source: "e1" }, "webhook"],
   [{ source: "unknown" }, "webhook"],
-])("reads what %j means", (parameters, mode) => expect(modeOf(parameters, senders)).toBe(mode));
+])("reads the mode of %j as %s", (parameters, mode) =>
+  expect(modeOf(parameters, senders)).toBe(mode),
+);
 
-it("names sources, and finds their kind", () => {
+it("returns the name and the kind of a source", () => {
   expect(nameOfSender("c1", senders)).toBe("Server c1");
   expect(nameOfSender("e1", senders)).toBe("Shop");
   expect(nameOfSender("github", senders)).toBe("github");

@@ -1,4 +1,4 @@
-/** What an event trigger can listen to: triggers of MCP servers, webhooks, or a tool that is polled. */
+/** The sources of Event triggers: connections with triggers, webhooks, and tools that the hub polls. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Connection, Source, SourceKind } from "../api/types.ts";
 import { lookOfConnection } from "../connections/connection-words.ts";
@@ -13,20 +13,20 @@ export interface Senders {
 export type SenderMode = "server" | "webhook" | "poll";
 
 /** The source of events that flows emit. */
-const FLOWS = "signalbox";
+const FLOW_EVENTS = "signalbox";
 
 const hasTriggers = ({ trigger_count }: Connection) => trigger_count > 0;
 
 export const connectionOf = (source: string, { connections }: Pick<Senders, "connections">) =>
   connections.find(({ id }) => id === source);
 
-/** The kind of sender, if the source is one or is one of its endpoints. */
+/** The kind of sender. The source is an endpoint, or the kind itself; otherwise, the result is undefined. */
 export const kindOf = (source: string, { endpoints, kinds }: Omit<Senders, "connections">) => {
   const id = endpoints.find((endpoint) => endpoint.id === source)?.kind ?? source;
   return kinds.find((kind) => kind.id === id);
 };
 
-/** Which of the three the parameters mean; undefined if nothing is chosen yet. */
+/** Returns undefined if no source is chosen yet. */
 export function modeOf(parameters: JsonObject, senders: Senders): SenderMode | undefined {
   if (parameters.poll !== undefined) return "poll";
   const source = textOf(parameters.source);
@@ -48,14 +48,14 @@ const connectionOption = (connection: Connection): SenderOption => ({
   label: `${connection.name} · ${lookOfConnection(connection).label}`,
 });
 
-/** The sources to choose from. One that is set but not offered stays visible. */
+/** The sources to choose from, and the current source if it is not one of them. */
 export function optionsFor(mode: SenderMode, source: string, senders: Senders): OptionGroup[] {
   const groups = mode === "webhook" ? webhookGroups(senders) : connectionGroups(mode, senders);
   const isOffered = groups.some(({ options }) => options.some(({ value }) => value === source));
   if (source === "" || isOffered) return groups;
   const connection = connectionOf(source, senders);
   const label = connection ? `${connection.name} · has no triggers` : source;
-  return [...groups, { label: "Chosen", options: [{ value: source, label }] }];
+  return [...groups, { label: "Current", options: [{ value: source, label }] }];
 }
 
 const connectionGroups = (mode: "server" | "poll", { connections }: Senders): OptionGroup[] => [
@@ -78,14 +78,14 @@ const webhookGroups = ({ endpoints, kinds }: Senders): OptionGroup[] => {
       })),
     },
     {
-      label: "Every endpoint of a sender",
+      label: "All endpoints of a sender",
       options: kinds.map(({ id, title }) => ({ value: id, label: title })),
     },
-    { label: "This hub", options: [{ value: FLOWS, label: "Events that flows emit" }] },
+    { label: "This hub", options: [{ value: FLOW_EVENTS, label: "Events that flows emit" }] },
   ].filter(({ options }) => options.length > 0);
 };
 
-/** The name that people know a source by. */
+/** The name of a connection or an endpoint; for other sources, the source itself. */
 export const nameOfSender = (source: string, senders: Senders): string =>
   connectionOf(source, senders)?.name ??
   senders.endpoints.find(({ id }) => id === source)?.name ??

@@ -1,4 +1,4 @@
-/** What the trigger listens to: a trigger of an MCP server, a webhook, or a tool that is polled. */
+/** Chooses the source of an Event trigger: a connection with triggers, a webhook, or a tool to poll. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { Plug } from "lucide-react";
 import { useState } from "react";
@@ -21,8 +21,8 @@ const MODES: readonly { value: SenderMode; label: string }[] = [
 
 const HINTS: Record<SenderMode, string> = {
   server: "The server sends its events to the hub. Only servers with triggers are listed.",
-  webhook: "One endpoint, or every endpoint of a kind of sender.",
-  poll: "The hub calls a tool from time to time, and each new item of its list is an event.",
+  webhook: "One endpoint, or all endpoints of a sender.",
+  poll: "The hub calls a tool at a regular interval. Each new item in the result is an event.",
 };
 
 export function SourcePicker({
@@ -35,33 +35,33 @@ export function SourcePicker({
   onChange: (parameters: JsonObject) => void;
 }) {
   const { problems } = usePanel();
-  const [chosen, setChosen] = useState<SenderMode>();
-  const known = modeOf(parameters, senders);
+  const [chosenMode, setChosenMode] = useState<SenderMode>();
+  const savedMode = modeOf(parameters, senders);
   const hasServers = senders.connections.some(({ trigger_count }) => trigger_count > 0);
-  const mode = chosen ?? known ?? (hasServers ? "server" : "webhook");
-  const source = mode === known ? textOf(parameters.source) : "";
+  const mode = chosenMode ?? savedMode ?? (hasServers ? "server" : "webhook");
+  const source = mode === savedMode ? textOf(parameters.source) : "";
   const groups = optionsFor(mode, source, senders);
   const connection = connectionOf(source, senders);
   const isEmpty = groups.every(({ options }) => options.length === 0);
 
   const choose = (value: string) => {
-    // The type belongs to the former source; conditions may fit both.
+    // The type belongs to the previous source; the conditions may fit both sources.
     const { type: _, poll, ...rest } = parameters;
     const next = withField(rest, "source", value);
     onChange(mode === "poll" ? { ...next, poll: poll ?? { everySeconds: 60 } } : next);
-    setChosen(undefined);
+    setChosenMode(undefined);
   };
 
   return (
     <div className="flex flex-col gap-2">
       <div>
-        <Segments label="Listens to" value={mode} options={MODES} onChange={setChosen} />
+        <Segments label="Listens to" value={mode} options={MODES} onChange={setChosenMode} />
       </div>
       {isEmpty ? (
         <div className="flex flex-col items-start gap-2">
           <p className="text-ink-2">
-            {mode === "poll" ? "There is no connection yet." : "No connection has triggers."} Add an
-            MCP server, and it appears here.
+            {mode === "poll" ? "There are no connections yet." : "No connection has triggers."} Add
+            an MCP server, and it appears here.
           </p>
           <ButtonLink size="small" icon={Plug} to="/connections">
             Connections

@@ -1,5 +1,4 @@
-/** What a test event did: the verdict of the published trigger with its run, and that of the draft. */
-
+/** The result of a test event: the verdict of the published trigger with its run, and the verdict of the draft. */
 import { useIsFetching, useQuery } from "@tanstack/react-query";
 import { Inbox, RotateCcw } from "lucide-react";
 import type { ReactNode } from "react";
@@ -12,12 +11,12 @@ import { Button, ButtonLink } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
-import type { Previewed } from "./preview-list.ts";
+import type { PreviewedEvent } from "./preview-list.ts";
 import type { TestTarget } from "./send-test-dialog.tsx";
-import { PREVIEWS } from "./use-preview.ts";
+import { PREVIEW_KEY } from "./use-preview.ts";
 
 const POLL_MS = 1_000;
-const UNDER_WAY = new Set(["queued", "running", "held", "waiting"]);
+const ACTIVE_STATUSES = new Set(["queued", "running", "held", "waiting"]);
 
 export function TestResult({
   event,
@@ -28,7 +27,7 @@ export function TestResult({
 }: {
   event: string;
   target: Pick<TestTarget, "flow" | "node">;
-  draft: Previewed | undefined;
+  draft: PreviewedEvent | undefined;
   onAgain: () => void;
   onClose: () => void;
 }) {
@@ -38,9 +37,9 @@ export function TestResult({
     queryKey: ["events", event, "explain"],
     queryFn: () => api.get<Page<ExplainedTrigger>>(path`/api/events/${event}/explain`),
     refetchInterval: ({ state }) =>
-      UNDER_WAY.has(verdictIn(state.data)?.run_status ?? "") ? POLL_MS : false,
+      ACTIVE_STATUSES.has(verdictIn(state.data)?.run_status ?? "") ? POLL_MS : false,
   });
-  const isComparing = useIsFetching({ queryKey: PREVIEWS }) > 0;
+  const isComparing = useIsFetching({ queryKey: PREVIEW_KEY }) > 0;
   const published = verdictIn(data);
   return (
     <div className="flex flex-col gap-4">
@@ -49,9 +48,9 @@ export function TestResult({
         {error ? (
           <ErrorState error={error} compact />
         ) : !data ? (
-          <p className="text-ink-2">Looking up its verdicts…</p>
+          <p className="text-ink-2">Loading the verdicts…</p>
         ) : published ? (
-          <Verdict who="The published trigger" {...published}>
+          <Verdict subject="The published trigger" {...published}>
             <RunState verdict={published} />
           </Verdict>
         ) : (
@@ -60,10 +59,12 @@ export function TestResult({
           </p>
         )}
         {draft ? (
-          <Verdict who="The draft" {...draft} />
+          <Verdict subject="The draft" {...draft} />
         ) : (
           <p className="text-ink-2">
-            {isComparing ? "Comparing it with the draft…" : "The draft listens to other events."}
+            {isComparing
+              ? "Comparing the event with the draft…"
+              : "The draft listens to other events."}
           </p>
         )}
       </div>
@@ -83,24 +84,24 @@ export function TestResult({
 }
 
 function Verdict({
-  who,
+  subject,
   matched,
   reasons,
   children,
 }: {
-  who: string;
+  subject: string;
   matched: boolean;
   reasons: ExplainedTrigger["reasons"];
   children?: ReactNode;
 }) {
-  const isOff = reasons.some(({ on, holds }) => on === "active" && !holds);
-  const text = matched ? "matched" : isOff ? "is paused" : "did not match";
+  const isPaused = reasons.some(({ on, holds }) => on === "active" && !holds);
+  const text = matched ? "matched" : isPaused ? "is paused" : "did not match";
   return (
     <div className="flex flex-col gap-1">
       <p className="flex items-center gap-2 type-strong">
         <SignalHead aspect={matched ? "green" : "none"} label={text} />
         <span>
-          {who} {text}
+          {subject} {text}
         </span>
         {children}
       </p>

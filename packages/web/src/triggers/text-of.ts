@@ -1,2 +1,2 @@
-/** A parameter that should be text: empty if it is anything else. */
+/** Returns a parameter that should be text; empty if it has another type. */
 export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");

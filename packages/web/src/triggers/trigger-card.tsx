@@ -1,4 +1,4 @@
-/** The card of a trigger: what it listens to, its state at the server, and when it fired. */
+/** The card of a trigger: what it listens to, its state at the server, and when it last fired. */
 import { isObject } from "@signalbox/rules/json.ts";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
@@ -9,14 +9,14 @@ import { Chip } from "../ui/chip.tsx";
 import { ago } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { Switch } from "../ui/switch.tsx";
-import { timeIn } from "./fire-times.ts";
+import { formatTime } from "./fire-times.ts";
 import { connectionOf, nameOfSender, type Senders } from "./senders.ts";
 import { textOf } from "./text-of.ts";
 import { triggerKindOf } from "./trigger-kind.ts";
-import { lookOfTrigger, pendingOf } from "./trigger-state.ts";
+import { describePendingChange, lookOfTrigger } from "./trigger-state.ts";
 import type { PublishedTrigger } from "./use-trigger-states.ts";
 
-/** `issue.opened · GitHub`, or `0 9 * * 1-5 · Europe/Berlin` */
+/** Returns `issue.opened · GitHub`, or `0 9 * * 1-5 · Europe/Berlin`. */
 export function titleOf({ type, parameters }: FlowNode, senders: Senders): string {
   const parts =
     triggerKindOf({ type }) === "schedule"
@@ -37,7 +37,7 @@ export function TriggerCard({
   onChange,
 }: {
   node: FlowNode;
-  /** Undefined if it is not published. */
+  /** Undefined if the trigger is not published. */
   published: PublishedTrigger | undefined;
   senders: Senders;
   actions?: ReactNode;
@@ -47,7 +47,7 @@ export function TriggerCard({
   const { parameters } = node;
   const state = published?.state;
   const { aspect, label } = lookOfTrigger(state);
-  const pending = pendingOf(parameters, state, published?.parameters);
+  const pending = describePendingChange(parameters, state, published?.parameters);
   const connection = connectionOf(textOf(parameters.source), senders);
   const conditions = Object.entries(isObject(parameters.params) ? parameters.params : {});
   const filter = textOf(parameters.filter);
@@ -65,7 +65,7 @@ export function TriggerCard({
             {state?.active && state.next_fire_at && (
               <>
                 {" · next "}
-                {timeIn(Date.parse(state.next_fire_at), textOf(parameters.timeZone) || "UTC")}
+                {formatTime(Date.parse(state.next_fire_at), textOf(parameters.timeZone) || "UTC")}
               </>
             )}
           </p>
@@ -93,7 +93,7 @@ export function TriggerCard({
         <div role="alert" className="rounded-tile bg-red-tint px-3 py-2 type-meta text-red">
           <p className="wrap-anywhere">{state.error}</p>
           <p>
-            The hub tries again by itself.{" "}
+            The hub retries automatically.{" "}
             {connection && (
               <Link href={`/connections/${connection.id}`} className="underline">
                 Check the connection

@@ -1,4 +1,4 @@
-/** The form of a trigger that starts by itself: on events, or at certain times. */
+/** The form of an Event or Schedule trigger. */
 import type { FlowNode } from "../canvas/graph.ts";
 import { EventForm } from "./event-form.tsx";
 import { ScheduleForm } from "./schedule-form.tsx";

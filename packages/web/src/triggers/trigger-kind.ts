@@ -1,10 +1,10 @@
-/** What starts a trigger, and which of its parameters the form of this folder draws. */
+/** Whether events or a schedule start a trigger, and which parameters `TriggerForm` edits. */
 import type { FlowNode } from "../canvas/graph.ts";
 import { definitionOf } from "../canvas/node-kinds.ts";
 
 type TriggerKind = "event" | "schedule";
 
-/** By the sample, since the node's own parameters may not be valid yet. */
+/** Uses the sample of the node type, because the parameters of the node may be invalid. */
 export function triggerKindOf(node: Pick<FlowNode, "type">): TriggerKind | undefined {
   const definition = definitionOf(node);
   if (definition?.listensTo(definition.sample.config)) return "event";
@@ -16,7 +16,7 @@ const FIELDS: Readonly<Record<TriggerKind, readonly string[]>> = {
   schedule: ["cron", "timeZone", "isActive"],
 };
 
-/** The fields that the general form of the node leaves out. Polling has no form of its own. */
+/** The fields that the generated form does not show. It shows `poll` if it is set, because `TriggerForm` does not. */
 export function formFieldsOf({ type, parameters }: FlowNode): readonly string[] {
   const kind = triggerKindOf({ type });
   const fields = kind ? FIELDS[kind] : [];

@@ -1,4 +1,4 @@
-/** The card and the form of a trigger as HTML. */
+/** Renders the card and the form of a trigger to HTML. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { Tooltip } from "radix-ui";
@@ -9,7 +9,7 @@ import { Router } from "wouter";
 import type { TriggerPreview, TriggerState } from "../api/types.ts";
 import { node } from "../canvas/test-graph.ts";
 import { TriggerSection } from "./trigger-section.tsx";
-import { PREVIEWS, selectionOf } from "./use-preview.ts";
+import { PREVIEW_KEY, selectionOf } from "./use-preview.ts";
 
 const CONNECTION = {
   id: "c1",
@@ -42,7 +42,7 @@ function render(
   client.setQueryData(["flows", "triggers", "flow", 1], {
     items: state ? [{ node_id: "x", kind: "event", active: true, ...state }] : [],
   });
-  if (preview) client.setQueryData([...PREVIEWS, selectionOf(parameters)], preview);
+  if (preview) client.setQueryData([...PREVIEW_KEY, selectionOf(parameters)], preview);
   const section = createElement(TriggerSection, {
     flow: { id: "flow", version: 1 },
     node: node("x", type, parameters),
@@ -50,7 +50,7 @@ function render(
   });
   const routed = createElement(Router, {
     ssrPath: "/flows/flow",
-    // biome-ignore lint/correctness/noChildrenProp: wouter wants its children as a property
+    // biome-ignore lint/correctness/noChildrenProp: the types of wouter require the children as a property
     children: createElement(Tooltip.Provider, undefined, section),
   });
   return renderToStaticMarkup(createElement(QueryClientProvider, { client }, routed));
@@ -58,7 +58,7 @@ function render(
 
 const EVENT = { source: "c1", type: "issue.opened", params: { repo: "acme/desk" } };
 
-it("shows the failure of the server and of its connection in their own words", () => {
+it("shows the error messages of the server and of its connection", () => {
   const html = render("Event", EVENT, {
     state: { source: "c1", type: "issue.opened", state: "failed", error: "The quota is used up." },
   });
@@ -68,7 +68,7 @@ it("shows the failure of the server and of its connection in their own words", (
   expect(html).toContain("repo = acme/desk");
 });
 
-it("draws declared params, and conditions on other paths", () => {
+it("shows fields for declared params, and conditions on other paths", () => {
   const html = render("Event", { ...EVENT, params: { "issue.number": { op: "gt", value: 5 } } });
   expect(html).toMatch(/repo<span[^>]*title="required"/);
   expect(html).toContain("Only this repository.");
@@ -77,13 +77,13 @@ it("draws declared params, and conditions on other paths", () => {
   expect(html).toContain("More conditions");
 });
 
-it("keeps a type visible that the server does not offer", () => {
+it("shows the current type if the server does not offer it", () => {
   const html = render("Event", { ...EVENT, type: "issue.gone" });
   expect(html).toMatch(/checked=""[^>]*value="issue.gone"/);
   expect(html).toContain("The server does not offer this type.");
 });
 
-it("offers no test of events that only flows emit", () => {
+it("disables test events for events that only flows emit", () => {
   const button = /<button[^>]*disabled=""[^>]*>(?:(?!<button).)*Send test event/;
   expect(render("Event", { source: "signalbox" })).toMatch(button);
   expect(render("Event", EVENT)).not.toMatch(button);
@@ -116,7 +116,7 @@ it("shows the next five times of a schedule", () => {
   expect(render("Schedule", { cron: "x" })).toContain("must have five fields");
 });
 
-it.each(["Event", "Schedule"])("%s: values of the wrong type do not break it", (type) => {
+it.each(["Event", "Schedule"])("%s: renders values of the wrong type", (type) => {
   const wrong = Object.fromEntries(
     ["source", "type", "params", "filter", "poll", "cron", "timeZone"].map((name) => [name, [3]]),
   );

@@ -1,5 +1,4 @@
-/** The part of the node panel for event triggers and schedules: the card of the trigger, and its form. */
-
+/** The section of the node panel for Event and Schedule triggers: the card of the trigger, and its form. */
 import type { Flow } from "../api/types.ts";
 import type { FlowNode } from "../canvas/graph.ts";
 import { ErrorState } from "../ui/error-state.tsx";

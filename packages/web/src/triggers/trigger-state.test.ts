@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { TriggerState } from "../api/types.ts";
-import { lookOfTrigger, pendingOf } from "./trigger-state.ts";
+import { describePendingChange, lookOfTrigger } from "./trigger-state.ts";
 
 const published = (change: Partial<TriggerState> = {}): TriggerState => ({
   node_id: "n",
@@ -24,32 +24,37 @@ it.each<[TriggerState | undefined, string, string]>([
   [published({ state: "failed" }), "red", "failed"],
   [published({ state: "paused" }), "none", "paused"],
   [published({ active: false, state: "configuring" }), "none", "paused"],
-])("%#: shows the state", (state, aspect, label) =>
+])("%#: returns the colour and label of the state", (state, aspect, label) =>
   expect(lookOfTrigger(state)).toEqual({ aspect, label }),
 );
 
 const SAME = { source: "github", type: "issues" };
 
 it.each<[object, TriggerState | undefined, RegExp | undefined]>([
-  [SAME, undefined, /^It starts no run until/],
+  [SAME, undefined, /^The trigger starts no runs until/],
   [SAME, published(), undefined],
   [{ ...SAME, isActive: false }, published(), /^Paused in the draft/],
   [SAME, published({ active: false }), /^Active in the draft/],
   [{ source: "github" }, published(), /listens to other events/],
   [{ source: "github" }, published({ type: null }), undefined],
   [{ cron: "0 9 * * *" }, published({ kind: "schedule", source: null, type: null }), undefined],
-])("%#: says what publishing would change", (parameters, state, text) => {
-  const pending = pendingOf(parameters as Parameters<typeof pendingOf>[0], state);
+])("%#: describes what publishing would change", (parameters, state, text) => {
+  const pending = describePendingChange(
+    parameters as Parameters<typeof describePendingChange>[0],
+    state,
+  );
   if (text) expect(pending).toMatch(text);
   else expect(pending).toBeUndefined();
 });
 
-it("says that a condition or a time was edited", () => {
+it("reports that a condition or a time was edited", () => {
   const cron = published({ kind: "schedule", source: null, type: null });
   const nine = { cron: "0 9 * * *", isActive: true };
-  expect(pendingOf({ cron: "0 8 * * *" }, cron, nine)).toMatch(/^Edited in the draft/);
-  expect(pendingOf({ cron: "0 9 * * *" }, cron, nine)).toBeUndefined();
+  expect(describePendingChange({ cron: "0 8 * * *" }, cron, nine)).toMatch(/^Edited in the draft/);
+  expect(describePendingChange({ cron: "0 9 * * *" }, cron, nine)).toBeUndefined();
   const before = { ...SAME, params: { action: "opened" } };
-  expect(pendingOf({ ...SAME, params: {} }, published(), before)).toMatch(/^Edited in the draft/);
-  expect(pendingOf(before, published(), before)).toBeUndefined();
+  expect(describePendingChange({ ...SAME, params: {} }, published(), before)).toMatch(
+    /^Edited in the draft/,
+  );
+  expect(describePendingChange(before, published(), before)).toBeUndefined();
 });

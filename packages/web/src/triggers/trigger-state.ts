@@ -1,4 +1,4 @@
-/** What the card of a trigger says about it: the state of the published one, and what the draft changes. */
+/** Texts for the card of a trigger: the state of the published trigger, and the changes in the draft. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { TriggerState } from "../api/types.ts";
 import { isEqual } from "../canvas/equal.ts";
@@ -19,24 +19,24 @@ export function lookOfTrigger(published: TriggerState | undefined): TriggerLook 
   return { aspect: "green", label: "active" };
 }
 
-/** What publishing the draft would change; undefined if nothing. */
-export function pendingOf(
+/** Describes what publishing the draft would change; undefined if it would change nothing. */
+export function describePendingChange(
   parameters: JsonObject,
   published: TriggerState | undefined,
-  /** The parameters of the published trigger, once they are loaded. */
-  before?: JsonObject,
+  /** Undefined until the published version is loaded. */
+  publishedParameters?: JsonObject,
 ): string | undefined {
-  if (!published) return "It starts no run until you publish the flow.";
+  if (!published) return "The trigger starts no runs until you publish the flow.";
   const isActive = parameters.isActive !== false;
   if (published.active && !isActive) return "Paused in the draft: publish the flow to pause it.";
   if (!published.active && isActive) return "Active in the draft: publish the flow to resume it.";
-  const listensElsewhere = (["source", "type"] as const).some(
+  const selectsOtherEvents = (["source", "type"] as const).some(
     (field) =>
       published.kind === "event" && textOf(parameters[field]).trim() !== (published[field] ?? ""),
   );
-  if (listensElsewhere)
+  if (selectsOtherEvents)
     return "The draft listens to other events: publish the flow to change the trigger.";
-  return before && !isEqual(settingsOf(parameters), settingsOf(before))
+  return publishedParameters && !isEqual(settingsOf(parameters), settingsOf(publishedParameters))
     ? "Edited in the draft: publish the flow to change the trigger."
     : undefined;
 }

@@ -1,4 +1,4 @@
-/** All triggers of a flow that start by themselves, as cards that can be edited in place. */
+/** The Event and Schedule triggers of a flow, as cards that can be edited in place. */
 import { Pencil, Plus, X } from "lucide-react";
 import { useMemo, useState } from "react";
 import type { Flow } from "../api/types.ts";
@@ -32,7 +32,7 @@ export function TriggersPanel({
   const nodes = graph.nodes.filter((node) => triggerKindOf(node) !== undefined);
   const { senders } = useSenders();
   const { published, error, isPending, refetch } = useTriggerStates(flow);
-  const [open, setOpen] = useState<string>();
+  const [openNode, setOpenNode] = useState<string>();
   return (
     <aside
       aria-label="Triggers"
@@ -49,14 +49,15 @@ export function TriggersPanel({
           <ErrorState error={error} onRetry={() => void refetch()} />
         ) : nodes.length === 0 ? (
           <EmptyState
-            title="Nothing starts this flow by itself"
+            title="No Event or Schedule starts this flow"
             actions={
               <Button icon={Plus} onClick={onAdd}>
                 Add a node
               </Button>
             }
           >
-            Add an Event or a Schedule. Agents start a flow by its intents.
+            Add an Event or a Schedule to start the flow automatically. Agents start it with its
+            tools.
           </EmptyState>
         ) : (
           nodes.map((node) => (
@@ -66,8 +67,8 @@ export function TriggersPanel({
               node={node}
               published={published.get(node.id)}
               senders={senders}
-              isOpen={open === node.id}
-              onOpen={(isOpen) => setOpen(isOpen ? node.id : undefined)}
+              isOpen={openNode === node.id}
+              onOpen={(isOpen) => setOpenNode(isOpen ? node.id : undefined)}
               onChange={(parameters) => onParameters(node.id, parameters)}
             />
           ))

@@ -1,4 +1,4 @@
-/** The event type: a list with descriptions if a server offers it, else text with the types seen so far. */
+/** Controls for the event type: a list of the types that a server offers, or a text field with suggestions. */
 import { Pencil } from "lucide-react";
 import { type ReactNode, useId, useRef, useState } from "react";
 import type { OfferedTrigger, SourceKind } from "../api/types.ts";
@@ -10,7 +10,7 @@ import { Field, TextInput } from "../ui/field.tsx";
 import { plural } from "../ui/format.ts";
 
 /** Longer lists have a search field. */
-const MANY = 8;
+const MAX_WITHOUT_SEARCH = 8;
 
 export function OfferedTypePicker({
   type,
@@ -24,9 +24,9 @@ export function OfferedTypePicker({
   const { problems } = usePanel();
   const name = useId();
   const [isOpen, setOpen] = useState(type === "");
-  const [text, setText] = useState("");
-  const change = useRef<HTMLButtonElement>(null);
-  const chosen = offered.find((one) => one.type === type);
+  const [searchText, setSearchText] = useState("");
+  const changeButton = useRef<HTMLButtonElement>(null);
+  const chosen = offered.find((each) => each.type === type);
   const error = problems.get("type");
   if (!isOpen && chosen)
     return (
@@ -34,20 +34,21 @@ export function OfferedTypePicker({
         <span className="type-label text-ink-2">Event type</span>
         <div className="flex items-start gap-2 rounded-tile border border-line px-3 py-2">
           <OfferedType {...chosen} />
-          <Button ref={change} size="small" icon={Pencil} onClick={() => setOpen(true)}>
+          <Button ref={changeButton} size="small" icon={Pencil} onClick={() => setOpen(true)}>
             Change
           </Button>
         </div>
       </div>
     );
-  const wanted = text.trim().toLowerCase();
-  const shown = offered.filter(({ type, title = "", description }) =>
-    `${type} ${title} ${description}`.toLowerCase().includes(wanted),
+  const search = searchText.trim().toLowerCase();
+  const matches = offered.filter(({ type, title = "", description }) =>
+    `${type} ${title} ${description}`.toLowerCase().includes(search),
   );
   const choose = (next: string) => onChange(next === "" ? undefined : next);
   const close = () => {
     setOpen(false);
-    setTimeout(() => change.current?.focus());
+    // The button is rendered only after the list has closed.
+    setTimeout(() => changeButton.current?.focus());
   };
   return (
     <fieldset
@@ -57,42 +58,44 @@ export function OfferedTypePicker({
       }}
     >
       <legend className="mb-1 type-label text-ink-2">Event type</legend>
-      {offered.length > MANY && (
+      {offered.length > MAX_WITHOUT_SEARCH && (
         <TextInput
           type="search"
           aria-label="Search event types"
           placeholder="Search"
-          value={text}
-          onChange={({ target }) => setText(target.value)}
+          value={searchText}
+          onChange={({ target }) => setSearchText(target.value)}
         />
       )}
       <div className="flex max-h-[260px] flex-col overflow-y-auto rounded-tile border border-line">
-        {wanted === "" && (
+        {search === "" && (
           <Choice name={name} value="" isChosen={type === ""} onChoose={choose} onPick={choose}>
             <span className="min-w-0 flex-1">Any type</span>
           </Choice>
         )}
-        {wanted === "" && type !== "" && !chosen && (
+        {search === "" && type !== "" && !chosen && (
           <Choice name={name} value={type} isChosen onChoose={choose} onPick={choose}>
             <OfferedType type={type} description="The server does not offer this type." />
           </Choice>
         )}
-        {shown.map((one) => (
+        {matches.map((each) => (
           <Choice
-            key={one.type}
+            key={each.type}
             name={name}
-            value={one.type}
-            isChosen={one.type === type}
+            value={each.type}
+            isChosen={each.type === type}
             onChoose={choose}
             onPick={(next) => {
               choose(next);
               close();
             }}
           >
-            <OfferedType {...one} />
+            <OfferedType {...each} />
           </Choice>
         ))}
-        {shown.length === 0 && <p className="px-3 py-2 text-ink-2">No event type has this text.</p>}
+        {matches.length === 0 && (
+          <p className="px-3 py-2 text-ink-2">No event type matches the search.</p>
+        )}
       </div>
       {error && (
         <p role="alert" className="wrap-anywhere type-meta text-red">
@@ -114,9 +117,9 @@ function Choice({
   name: string;
   value: string;
   isChosen: boolean;
-  /** By an arrow key: the list stays open. */
+  /** Called for an arrow key, which leaves the list open. */
   onChoose: (value: string) => void;
-  /** By the pointer. */
+  /** Called for a click. */
   onPick: (value: string) => void;
   children: ReactNode;
 }) {
@@ -156,8 +159,8 @@ function OfferedType({
   );
 }
 
-/** The type of a webhook, of a polled tool, or of what a server sends without describing it. */
-export function TypedType({
+/** A text field for the type, if the source offers no list of types. It suggests known types. */
+export function TypeField({
   type,
   source,
   kind,
@@ -171,15 +174,18 @@ export function TypedType({
   onChange: (type: string | undefined) => void;
 }) {
   const { problems } = usePanel();
-  const list = useId();
-  const seen = useEventTypes().filter((one) => one.source === source || one.source_id === source);
+  const listId = useId();
+  const receivedTypes = useEventTypes().filter(
+    (each) => each.source === source || each.source_id === source,
+  );
   const counts = new Map<string, number>();
-  for (const one of seen) counts.set(one.type, (counts.get(one.type) ?? 0) + one.count);
-  const samples = (kind?.sample_types ?? []).filter((one) => !counts.has(one));
+  for (const each of receivedTypes)
+    counts.set(each.type, (counts.get(each.type) ?? 0) + each.count);
+  const samples = (kind?.sample_types ?? []).filter((each) => !counts.has(each));
   return (
     <Field
       label="Event type"
-      hint={hint ?? "Blank: events of any type."}
+      hint={hint ?? "If blank, events of any type match."}
       error={problems.get("type")}
     >
       {(control) => (
@@ -187,17 +193,17 @@ export function TypedType({
           <TextInput
             {...control}
             code
-            list={list}
+            list={listId}
             placeholder="any type"
             value={type}
             onChange={({ target }) => onChange(target.value || undefined)}
           />
-          <datalist id={list}>
-            {[...counts].map(([one, count]) => (
-              <option key={one} value={one} label={`${plural(count, "event")} received`} />
+          <datalist id={listId}>
+            {[...counts].map(([each, count]) => (
+              <option key={each} value={each} label={`${plural(count, "event")} received`} />
             ))}
-            {samples.map((one) => (
-              <option key={one} value={one} />
+            {samples.map((each) => (
+              <option key={each} value={each} />
             ))}
           </datalist>
         </>

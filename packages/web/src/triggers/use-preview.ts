@@ -1,4 +1,4 @@
-/** Which of the newest events a trigger would match, as it is typed and as events arrive. */
+/** Loads which of the newest events a trigger would match, after every edit and when events arrive. */
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
@@ -9,34 +9,34 @@ import { useThrottled } from "../app/use-throttled.ts";
 import { textOf } from "./text-of.ts";
 import { useDebounced } from "./use-debounced.ts";
 
-const TYPING_MS = 350;
-/** A preview reads up to 100 payloads. */
+const DEBOUNCE_MS = 350;
+/** The hub reads up to 100 payloads for a preview, so previews are not refreshed more often. */
 const REFRESH_MS = 3_000;
-/** Not a topic of changes: a preview is refreshed less often than other queries. */
-export const PREVIEWS = ["trigger-preview"];
+/** Not a topic of the live stream: changes on a topic refresh the queries whose key begins with it. */
+export const PREVIEW_KEY = ["trigger-preview"];
 
-/** The conditions of a trigger. A row without a path is not one yet. */
+/** The fields of a trigger that select events, without conditions that have no path yet. */
 export function selectionOf({ source, type, params, filter }: JsonObject): JsonObject | undefined {
   if (textOf(source).trim() === "") return undefined;
-  const given = Object.entries(isObject(params) ? params : {}).filter(([path]) => path !== "");
+  const conditions = Object.entries(isObject(params) ? params : {}).filter(([path]) => path !== "");
   return {
     source: textOf(source),
     ...(textOf(type) && { type: textOf(type) }),
-    params: Object.fromEntries(given),
+    params: Object.fromEntries(conditions),
     ...(textOf(filter).trim() && { filter: textOf(filter) }),
   };
 }
 
-export const refreshPreviews = () => queryClient.invalidateQueries({ queryKey: PREVIEWS });
+export const refreshPreviews = () => queryClient.invalidateQueries({ queryKey: PREVIEW_KEY });
 
 export function usePreview(parameters: JsonObject) {
-  const selection = useDebounced(selectionOf(parameters), TYPING_MS);
+  const selection = useDebounced(selectionOf(parameters), DEBOUNCE_MS);
   const query = useQuery({
-    queryKey: [...PREVIEWS, selection],
+    queryKey: [...PREVIEW_KEY, selection],
     queryFn: ({ signal }) =>
       api.post<TriggerPreview>("/api/triggers/preview", selection, { signal }),
     enabled: selection !== undefined,
-    // The former answer stays until the next one is there, so that nothing flickers while typing.
+    // The previous result stays until the next one arrives, so that nothing flickers while typing.
     placeholderData: (before) => before,
   });
   const refresh = useThrottled(async () => {
@@ -45,5 +45,5 @@ export function usePreview(parameters: JsonObject) {
   useLive("events", ({ kind }) => {
     if (kind === "event") refresh();
   });
-  return { ...query, isChosen: selection !== undefined };
+  return { ...query, hasSource: selection !== undefined };
 }

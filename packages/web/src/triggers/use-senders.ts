@@ -1,11 +1,11 @@
-/** The connections, endpoints and kinds of senders that a trigger can listen to. */
+/** Loads the sources of Event triggers: connections, endpoints and kinds of senders. */
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, path } from "../api/client.ts";
 import type { Connection, OfferedTrigger, Page, Source, SourceKind } from "../api/types.ts";
 import type { Senders } from "./senders.ts";
 
-const NONE: never[] = [];
+const EMPTY: never[] = [];
 
 export function useSenders() {
   const connections = useQuery({
@@ -23,16 +23,16 @@ export function useSenders() {
   const queries = [connections, endpoints, kinds];
   const senders = useMemo<Senders>(
     () => ({
-      connections: connections.data?.items ?? NONE,
-      endpoints: endpoints.data?.items ?? NONE,
-      kinds: kinds.data?.items ?? NONE,
+      connections: connections.data?.items ?? EMPTY,
+      endpoints: endpoints.data?.items ?? EMPTY,
+      kinds: kinds.data?.items ?? EMPTY,
     }),
     [connections.data, endpoints.data, kinds.data],
   );
   return {
     senders,
     isPending: queries.some(({ isPending }) => isPending),
-    // A failed refetch keeps what is known.
+    // If a refetch fails, the loaded data stays.
     error: queries.find(({ data, error }) => data === undefined && error)?.error,
     refetch: () => {
       for (const query of queries) if (query.error) void query.refetch();

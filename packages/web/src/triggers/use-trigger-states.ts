@@ -1,4 +1,4 @@
-/** The triggers of the published version, by node: their states, and what they listen to. */
+/** The triggers of the published version, by node: their states and parameters. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
@@ -8,15 +8,16 @@ import { useVersion } from "../canvas/use-published.ts";
 
 export interface PublishedTrigger {
   state: TriggerState;
-  /** Undefined until they are loaded. */
+  /** Undefined until the published version is loaded. */
   parameters: JsonObject | undefined;
 }
 
-const SETTLING_MS = 1_500;
-const SETTLED_MS = 15_000;
+/** The live stream does not report changes of these states, so they are polled. */
+const CONFIGURING_POLL_MS = 1_500;
+const CONFIGURED_POLL_MS = 15_000;
 
-/** The hub configures the server in the background, and announces no change of it. */
-const isSettling = ({ state, active }: TriggerState) =>
+/** Whether the hub has not yet configured the server as the trigger requires, so the state will change. */
+const isConfiguring = ({ state, active }: TriggerState) =>
   state === "configuring" ||
   state === "failed" ||
   (state !== null && active !== (state === "active"));
@@ -26,12 +27,13 @@ export function useTriggerStates({ id, version }: Pick<Flow, "id" | "version">) 
     queryKey: ["flows", "triggers", id, version],
     queryFn: () => api.get<{ items: TriggerState[] }>(path`/api/flows/${id}/triggers`),
     refetchInterval: ({ state: { data } }) =>
-      data?.items.some(isSettling) ? SETTLING_MS : SETTLED_MS,
+      data?.items.some(isConfiguring) ? CONFIGURING_POLL_MS : CONFIGURED_POLL_MS,
     placeholderData: (before) => before,
   });
   const { data: graph } = useVersion({ id, version });
   const published = useMemo(() => {
-    const parametersOf = (node: string) => graph?.nodes.find((one) => one.id === node)?.parameters;
+    const parametersOf = (node: string) =>
+      graph?.nodes.find((each) => each.id === node)?.parameters;
     return new Map<string, PublishedTrigger>(
       query.data?.items.map((state) => [
         state.node_id,
@@ -39,6 +41,6 @@ export function useTriggerStates({ id, version }: Pick<Flow, "id" | "version">) 
       ]),
     );
   }, [query.data, graph]);
-  // A card with its last known state is better than none.
+  // If a refetch fails, the cards still show the last known state.
   return { ...query, error: query.data ? null : query.error, published };
 }
