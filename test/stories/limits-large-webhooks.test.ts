@@ -1,4 +1,4 @@
-/** Large webhooks do not block or crash the hub: it parses and compares them outside of its main thread. */
+/** Large webhooks do not block or crash the hub, which parses and compares them outside its main thread. */
 import { describe, expect, it, vi } from "vitest";
 import { type Api, type Backend, startApi } from "../support/api-client.ts";
 import { emptyObjects } from "../support/attacks/webhooks.ts";

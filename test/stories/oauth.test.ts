@@ -31,7 +31,7 @@ type Saved<Name extends "clientInformation" | "tokens" | "discoveryState"> = Awa
   ReturnType<NonNullable<OAuthClientProvider[Name]>>
 >;
 
-/** Creates a provider that keeps in memory what the SDK saves, and the URLs that it opens in the browser. */
+/** Creates a provider that keeps in memory what the SDK saves, and the URLs that the SDK opens. */
 function createProvider() {
   const saved = {
     client: undefined as Saved<"clientInformation">,

@@ -1,4 +1,4 @@
-/** Commands on another machine find the hub by SIGNALBOX_URL and SIGNALBOX_TOKEN, without a data folder. */
+/** Commands on another machine use SIGNALBOX_URL and SIGNALBOX_TOKEN, without a data folder. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";

@@ -25,12 +25,12 @@ const waitForEnd = async (api: Api, id: string) =>
     return run;
   }, WAIT);
 
-const pausing = {
+const suspendingFlow = {
   name: "Pause",
   nodes: [intent("Pause"), node("wait", "Wait", { seconds: 3600 }), node("end", "Return", {})],
   edges: [edge("intent Pause", "wait"), edge("wait", "end")],
 };
-const failing = {
+const failingFlow = {
   name: "Fail",
   nodes: [
     intent("Fail"),
@@ -43,14 +43,14 @@ const failing = {
 describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a run, on %s", (backend) => {
   it("is started with or without waiting for its end, listed by filters, and returned with its steps", async () => {
     const api = await startWithApp(backend);
-    const hello = await publish(api, greeting);
-    const fail = await publish(api, failing);
+    const helloFlow = await publish(api, greeting);
+    const failFlow = await publish(api, failingFlow);
     const input = { who: "you" };
-    const queued = await api.expect(202, "POST", `/api/flows/${hello}/runs`, {
+    const queued = await api.expect(202, "POST", `/api/flows/${helloFlow}/runs`, {
       trigger: "say_hello",
       input,
     });
-    expect(queued.json).toMatchObject({ flow_id: hello, app: "desk", version: 1, input });
+    expect(queued.json).toMatchObject({ flow_id: helloFlow, app: "desk", version: 1, input });
     expect(await waitForEnd(api, queued.json.id)).toMatchObject({
       status: "succeeded",
       output: { text: "Hello you!" },
@@ -60,11 +60,11 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a run, on %s", (bac
         { node_id: "end", status: "done", output: { text: "Hello you!" } },
       ],
     });
-    const waited = await api.expect(200, "POST", `/api/flows/${hello}/runs?wait=1`, {
+    const waited = await api.expect(200, "POST", `/api/flows/${helloFlow}/runs?wait=1`, {
       trigger: "intent Say hello",
       input,
     });
-    const failed = await api.expect(200, "POST", `/api/flows/${fail}/runs?wait=1`, {
+    const failed = await api.expect(200, "POST", `/api/flows/${failFlow}/runs?wait=1`, {
       trigger: "fail",
     });
     expect(failed.json).toMatchObject({ status: "failed", error: { node_id: "code" } });
@@ -73,49 +73,52 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a run, on %s", (bac
 
     const list = async (query: string) =>
       idsOf((await api.expect(200, "GET", `/api/runs?${query}`)).json);
-    const newest = [failed.json.id, waited.json.id, queued.json.id];
-    expect(await list("")).toEqual(newest);
+    const newestFirst = [failed.json.id, waited.json.id, queued.json.id];
+    expect(await list("")).toEqual(newestFirst);
     expect(await list("status=failed")).toEqual([failed.json.id]);
     expect(await list("status=active")).toEqual([]);
-    expect(await list(`flow=${hello}`)).toEqual(newest.slice(1));
-    expect(await list(`flow=${hello}&status=failed`)).toEqual([]);
-    expect(await list("app=desk")).toEqual(newest);
+    expect(await list(`flow=${helloFlow}`)).toEqual(newestFirst.slice(1));
+    expect(await list(`flow=${helloFlow}&status=failed`)).toEqual([]);
+    expect(await list("app=desk")).toEqual(newestFirst);
     expect(await list("app=shop")).toEqual([]);
     const first = (await api.expect(200, "GET", "/api/runs?limit=2")).json;
-    expect(await list(`limit=2&cursor=${first.next_cursor}`)).toEqual(newest.slice(2));
+    expect(await list(`limit=2&cursor=${first.next_cursor}`)).toEqual(newestFirst.slice(2));
     await api.expect(404, "GET", "/api/runs/none");
   });
 
-  it("is rejected for invalid input, with the name of the argument, and for an unknown trigger", async () => {
+  it("is rejected for invalid arguments, which the errors name, and for an unknown trigger", async () => {
     const api = await startWithApp(backend);
-    const hello = await publish(api, greeting);
-    const base = `/api/flows/${hello}/runs`;
+    const helloFlow = await publish(api, greeting);
+    const base = `/api/flows/${helloFlow}/runs`;
     const trigger = "say_hello";
-    const missing = await api.expect(400, "POST", base, { trigger });
-    expect(missing.json.errors).toEqual([{ path: "who", message: "is missing" }]);
-    const wrong = await api.expect(400, "POST", base, { trigger, input: { who: 5, more: 1 } });
-    expect(wrong.json.errors.map(({ path }: { path: string }) => path)).toEqual(["who", "more"]);
-    const unknown = await api.expect(400, "POST", base, { trigger: "end", input: {} });
-    expect(unknown.json).toMatchObject({ errors: [{ path: "trigger" }] });
+    const missingArgument = await api.expect(400, "POST", base, { trigger });
+    expect(missingArgument.json.errors).toEqual([{ path: "who", message: "is missing" }]);
+    const invalidInput = { who: 5, more: 1 };
+    const invalid = await api.expect(400, "POST", base, { trigger, input: invalidInput });
+    expect(invalid.json.errors.map(({ path }: { path: string }) => path)).toEqual(["who", "more"]);
+    const unknownTrigger = await api.expect(400, "POST", base, { trigger: "end", input: {} });
+    expect(unknownTrigger.json).toMatchObject({ errors: [{ path: "trigger" }] });
     await api.expect(404, "POST", "/api/flows/none/runs", { trigger });
     expect((await api.expect(200, "GET", "/api/runs")).json.items).toEqual([]);
     // Renaming the trigger in the draft does not change the published flow.
-    await api.expect(200, "PATCH", `/api/flows/${hello}/nodes/intent%20Say%20hello`, { name: "X" });
+    await api.expect(200, "PATCH", `/api/flows/${helloFlow}/nodes/intent%20Say%20hello`, {
+      name: "X",
+    });
     await api.expect(200, "POST", `${base}?wait=1`, { trigger, input: { who: "you" } });
     await api.expect(400, "POST", base, { trigger: "x", input: { who: "you" } });
   });
 
-  it("is cancelled and retried", async () => {
+  it("can be cancelled while it waits, and retried after that", async () => {
     const api = await startWithApp(backend);
-    const pause = await publish(api, pausing);
+    const pause = await publish(api, suspendingFlow);
     const { id } = (await api.expect(202, "POST", `/api/flows/${pause}/runs`, { trigger: "pause" }))
       .json;
     await vi.waitFor(
       async () => expect((await api.call("GET", `/api/runs/${id}`)).json.status).toBe("waiting"),
       WAIT,
     );
-    const busy = await api.expect(409, "POST", `/api/runs/${id}/retry`);
-    expect(busy.json.detail).toMatch(/waiting: only a failed or cancelled run/);
+    const rejectedRetry = await api.expect(409, "POST", `/api/runs/${id}/retry`);
+    expect(rejectedRetry.json.detail).toMatch(/waiting: only a failed or cancelled run/);
     await api.expect(202, "POST", `/api/runs/${id}/cancel`);
     const cancelled = await waitForEnd(api, id);
     expect(cancelled).toMatchObject({
@@ -123,8 +126,8 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a run, on %s", (bac
       steps: [{}, { node_id: "wait", status: "failed", error: { code: "cancelled" } }],
     });
     expect(cancelled.steps[1].finished_at).toBe(cancelled.finished_at);
-    const again = await api.expect(409, "POST", `/api/runs/${id}/cancel`);
-    expect(again.json.detail).toBe(
+    const rejectedCancel = await api.expect(409, "POST", `/api/runs/${id}/cancel`);
+    expect(rejectedCancel.json.detail).toBe(
       `The run was cancelled at ${cancelled.finished_at}; it cannot be cancelled.`,
     );
     await api.expect(202, "POST", `/api/runs/${id}/retry`);
@@ -138,7 +141,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a run, on %s", (bac
 
   it("is streamed live until its end", async () => {
     const api = await startWithApp(backend);
-    const pause = await publish(api, pausing);
+    const pause = await publish(api, suspendingFlow);
     const { id } = (await api.expect(202, "POST", `/api/flows/${pause}/runs`, { trigger: "pause" }))
       .json;
     const reader = await openSse(`${api.hub.url}/api/runs/${id}/stream`, {
@@ -154,7 +157,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a run, on %s", (bac
     const [first, ...deltas] = reader.messages;
     expect(first?.data).toMatchObject({ id, flow_id: pause, steps: expect.any(Array) });
     for (const { data } of deltas) expect(data).not.toHaveProperty("flow_id");
-    // Each step arrives once per status, not with every event.
+    // A step is sent once for each status, and not with every message.
     const changes = reader.messages.flatMap(({ data }) =>
       (data.steps as { nth: number; status: string }[]).map(
         ({ nth, status }) => `${nth} ${status}`,
@@ -170,7 +173,7 @@ describe.each<Backend>(["SQLite", "workerd"])("a hub that stops, on %s", (backen
   it("ends streams and responds to pending requests", async ({ skip }) => {
     skip(backend === "workerd", "a Worker is not notified before it stops");
     const api = await startWithApp(backend);
-    const pause = await publish(api, pausing);
+    const pause = await publish(api, suspendingFlow);
     const waiting = api.call("POST", `/api/flows/${pause}/runs?wait=1`, { trigger: "pause" });
     const { id } = await vi.waitFor(async () => {
       const [run] = (await api.call("GET", "/api/runs")).json.items;
@@ -188,8 +191,8 @@ describe.each<Backend>(["SQLite", "workerd"])("a hub that stops, on %s", (backen
   });
 });
 
-/** A server that echoes each request. */
-async function startEcho(): Promise<string> {
+/** Starts a server that echoes the URL and the authorization of each request. Returns its origin. */
+async function startEchoServer(): Promise<string> {
   const server = createServer((request, response) => {
     const authorization = request.headers.authorization ?? "";
     response.setHeader("content-type", "application/json");
@@ -203,8 +206,8 @@ async function startEcho(): Promise<string> {
 }
 
 describe.each<Backend>(["SQLite", "workerd"])("secrets, on %s", (backend) => {
-  const VALUE = "s3cret/of+the=story";
-  const calling = (url: string) => ({
+  const SECRET_VALUE = "s3cret/of+the=story";
+  const flowWithSecret = (url: string) => ({
     name: "Call",
     nodes: [
       intent("Call"),
@@ -219,47 +222,49 @@ describe.each<Backend>(["SQLite", "workerd"])("secrets, on %s", (backend) => {
 
   it("are stored and used, and occur in no response, step, error or log", async () => {
     const api = await startWithApp(backend, { SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1" });
-    const echo = await startEcho();
-    const seen: string[] = [];
+    const echo = await startEchoServer();
+    const responseTexts: string[] = [];
     const call: Api["call"] = async (...args) => {
       const response = await api.call(...args);
-      seen.push(response.text);
+      responseTexts.push(response.text);
       return response;
     };
     // A draft may refer to a secret that does not exist yet; a published flow must not.
-    const draft = (await api.expect(201, "POST", "/api/apps/desk/flows", calling(`${echo}/ok`)))
-      .json;
-    const missing = {
+    const draft = (
+      await api.expect(201, "POST", "/api/apps/desk/flows", flowWithSecret(`${echo}/ok`))
+    ).json;
+    const missingSecret = {
       code: "missing_secret",
       nodeId: "http",
       path: "headers.authorization",
       message:
         "http: headers.authorization: there is no secret API_KEY; add it with PUT /api/secrets/API_KEY",
     };
-    expect(draft).toMatchObject({ errors: [], warnings: [missing] });
-    const unpublished = await api.expect(400, "POST", `/api/flows/${draft.id}/publish`, {});
-    expect(unpublished.json.errors).toEqual([
-      { path: "http.headers.authorization", message: missing.message },
+    expect(draft).toMatchObject({ errors: [], warnings: [missingSecret] });
+    const rejectedPublish = await api.expect(400, "POST", `/api/flows/${draft.id}/publish`, {});
+    expect(rejectedPublish.json.errors).toEqual([
+      { path: "http.headers.authorization", message: missingSecret.message },
     ]);
 
-    expect((await call("PUT", "/api/secrets/API_KEY", { value: VALUE })).status).toBe(204);
-    const flow = await publish(api, calling(`${echo}/ok`));
-    const fail = await publish(api, { ...calling(`${echo}/fail`), name: "Fail" });
-    const run = (id: string) => call("POST", `/api/flows/${id}/runs?wait=1`, { trigger: "call" });
-    const sent = (await run(flow)).json;
-    expect(sent).toMatchObject({ status: "succeeded" });
-    expect(JSON.stringify(sent)).toContain("Bearer •••");
-    expect((await run(fail)).json).toMatchObject({ status: "failed" });
+    expect((await call("PUT", "/api/secrets/API_KEY", { value: SECRET_VALUE })).status).toBe(204);
+    const flow = await publish(api, flowWithSecret(`${echo}/ok`));
+    const failFlow = await publish(api, { ...flowWithSecret(`${echo}/fail`), name: "Fail" });
+    const runFlow = (id: string) =>
+      call("POST", `/api/flows/${id}/runs?wait=1`, { trigger: "call" });
+    const succeededRun = (await runFlow(flow)).json;
+    expect(succeededRun).toMatchObject({ status: "succeeded" });
+    expect(JSON.stringify(succeededRun)).toContain("Bearer •••");
+    expect((await runFlow(failFlow)).json).toMatchObject({ status: "failed" });
     for (const path of ["/api/secrets", "/api/runs", `/api/flows/${flow}`, "/api/openapi.json"])
       await call("GET", path);
     expect((await call("GET", "/api/secrets")).json).toEqual({
       items: [{ name: "API_KEY", created_at: expect.any(String), updated_at: expect.any(String) }],
     });
     expect((await call("GET", "/api/secrets/API_KEY")).status).toBe(405);
-    await call("PUT", "/api/secrets/API_KEY", { value: [VALUE] });
-    await call("PUT", "/api/secrets/API_KEY", { value: VALUE, more: VALUE });
-    for (const text of [...seen, api.hub.output()])
-      for (const encoded of [VALUE, encodeURIComponent(VALUE), btoa(VALUE)])
+    await call("PUT", "/api/secrets/API_KEY", { value: [SECRET_VALUE] });
+    await call("PUT", "/api/secrets/API_KEY", { value: SECRET_VALUE, more: SECRET_VALUE });
+    for (const text of [...responseTexts, api.hub.output()])
+      for (const encoded of [SECRET_VALUE, encodeURIComponent(SECRET_VALUE), btoa(SECRET_VALUE)])
         expect(text).not.toContain(encoded);
 
     const deleted = await api.expect(200, "DELETE", "/api/secrets/API_KEY");
@@ -270,10 +275,12 @@ describe.each<Backend>(["SQLite", "workerd"])("secrets, on %s", (backend) => {
       ),
     );
     await api.expect(404, "DELETE", "/api/secrets/API_KEY");
-    expect((await run(flow)).json.error).toMatchObject({ code: "no_secret" });
-    expect((await call("GET", `/api/flows/${flow}`)).json.warnings).toEqual([missing]);
+    expect((await runFlow(flow)).json.error).toMatchObject({ code: "no_secret" });
+    expect((await call("GET", `/api/flows/${flow}`)).json.warnings).toEqual([missingSecret]);
     for (const name of ["lower", "1X", "A-B", "A".repeat(65), "A%00B"]) {
-      const rejected = await api.expect(400, "PUT", `/api/secrets/${name}`, { value: VALUE });
+      const rejected = await api.expect(400, "PUT", `/api/secrets/${name}`, {
+        value: SECRET_VALUE,
+      });
       expect(rejected.json.errors[0].path).toBe("name");
     }
   });

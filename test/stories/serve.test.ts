@@ -41,7 +41,7 @@ describe("signalbox serve", () => {
   });
 
   it.each(["json", "pretty"])(
-    "serves and stops although the reader of its output is gone (%s)",
+    "serves and stops although its output has been closed, with log format %s",
     async (format) => {
       const port = await fixedPort();
       const hub = spawn(process.execPath, [CLI, "serve"], {
@@ -50,14 +50,14 @@ describe("signalbox serve", () => {
       });
       onTestFinished(() => void hub.kill("SIGKILL"));
       const exited = once(hub, "exit");
-      // As when `tee` in `signalbox serve | tee hub.log` ends, before the hub prints its first line.
+      // This happens if `tee` in `signalbox serve | tee hub.log` ends before the hub prints its first line.
       hub.stdout.destroy();
       hub.stderr.destroy();
       const url = `http://127.0.0.1:${port}`;
       await expect
         .poll(() => fetch(`${url}/healthz`).then(({ status }) => status, String))
         .toBe(200);
-      for (let nth = 0; nth < 3; nth += 1) expect((await deliver(url)).status).toBe(202);
+      for (let count = 0; count < 3; count += 1) expect((await deliver(url)).status).toBe(202);
       hub.kill("SIGTERM");
       expect(await exited).toEqual([0, null]);
     },
@@ -70,17 +70,17 @@ describe("signalbox serve", () => {
     expect(statSync(join(data, "key")).mode & 0o077).toBe(0);
   });
 
-  it("warns at every start without a secret, and not with one", async () => {
+  it("warns about unsigned webhooks at every start without a secret, but not with a secret", async () => {
     const data = tempFolder();
     for (let start = 0; start < 2; start += 1) {
       const hub = await startHubProcess({ data });
       await hub.stop();
       expect(hub.output()).toContain("Unsigned");
     }
-    const signed = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
-    await signed.stop();
-    expect(signed.output()).not.toContain("Unsigned");
-    expect(signed.output()).not.toContain(SECRET);
+    const withSecret = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
+    await withSecret.stop();
+    expect(withSecret.output()).not.toContain("Unsigned");
+    expect(withSecret.output()).not.toContain(SECRET);
   });
 
   it.each([
@@ -103,7 +103,7 @@ describe("signalbox serve", () => {
     ],
     [{}, ["nonsense"], /Unexpected argument "nonsense"/],
   ] as [Record<string, string>, string[], RegExp][])(
-    "does not start with %o %o, and prints the fix",
+    "does not start with the environment %o and the arguments %o, and prints the fix",
     async (env, args, message) => {
       const { code, stderr } = await runCli(["serve", ...args], {
         env: { SIGNALBOX_DATA: tempFolder(), ...env },
@@ -114,7 +114,7 @@ describe("signalbox serve", () => {
     },
   );
 
-  it("waits for PostgreSQL, then ends with an exit code for a failure", async () => {
+  it("waits for PostgreSQL, and exits with code 1 if it stays unavailable", async () => {
     const { code, stdout, stderr } = await runCli(["serve"], {
       env: {
         SIGNALBOX_DATA: tempFolder(),
@@ -130,17 +130,17 @@ describe("signalbox serve", () => {
 
   it("reports a database that cannot be opened, without a stack trace", async () => {
     const folder = tempFolder();
-    const at = (name: string) => join(folder, name);
-    writeFileSync(at("file"), "");
-    writeFileSync(at("damaged.db"), "no database".repeat(1000));
-    mkdirSync(at("folder"));
+    const pathOf = (name: string) => join(folder, name);
+    writeFileSync(pathOf("file"), "");
+    writeFileSync(pathOf("damaged.db"), "no database".repeat(1000));
+    mkdirSync(pathOf("folder"));
     for (const [env, message] of [
-      [{ SIGNALBOX_DATA: at("file") }, /file is not a folder.*SIGNALBOX_DATA/s],
-      [{ DATABASE_URL: `sqlite:${at("damaged.db")}` }, /damaged\.db is damaged.*backup/s],
-      [{ DATABASE_URL: `sqlite:${at("folder")}` }, /folder is a folder.*name a file/s],
+      [{ SIGNALBOX_DATA: pathOf("file") }, /file is not a folder.*SIGNALBOX_DATA/s],
+      [{ DATABASE_URL: `sqlite:${pathOf("damaged.db")}` }, /damaged\.db is damaged.*backup/s],
+      [{ DATABASE_URL: `sqlite:${pathOf("folder")}` }, /folder is a folder.*name a file/s],
     ] as [Record<string, string>, RegExp][]) {
       const { code, stderr } = await runCli(["serve"], {
-        env: { SIGNALBOX_DATA: at("data"), ...env },
+        env: { SIGNALBOX_DATA: pathOf("data"), ...env },
       });
       expect(stderr).toMatch(message);
       expect(stderr).not.toContain("    at ");
@@ -159,11 +159,11 @@ describe("signalbox serve", () => {
   });
 
   it.each([
-    { on: "SIGTERM", signals: ["SIGTERM"] },
-    { on: "Ctrl+C, which npm forwards again,", signals: ["SIGINT", "SIGINT"] },
+    { cause: "SIGTERM", signals: ["SIGTERM"] },
+    { cause: "Ctrl+C, which npm sends a second time", signals: ["SIGINT", "SIGINT"] },
   ] as const)(
-    "on $on finishes the open request, rejects new ones, and exits with 0",
-    async ({ signals: [first, again] }) => {
+    "finishes the open request, rejects new ones, and exits with 0 on $cause",
+    async ({ signals: [firstSignal, secondSignal] }) => {
       const data = tempFolder();
       const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
       const body = JSON.stringify(issueOpened);
@@ -178,9 +178,9 @@ describe("signalbox serve", () => {
         `POST /webhooks/github HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-GitHub-Event: issues\r\nX-GitHub-Delivery: slow\r\nX-Hub-Signature-256: ${signature(body)}\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
       );
       await deliver(hub.url); // when this returns, the hub has received the headers of the slow request
-      const ended = hub.stop(first);
+      const exited = hub.stop(firstSignal);
       await expect.poll(hub.output, { interval: 10 }).toContain('"stopping"');
-      if (again) process.kill(hub.pid, again);
+      if (secondSignal) process.kill(hub.pid, secondSignal);
       await expect
         .poll(() =>
           fetch(`${hub.url}/healthz`).then(
@@ -193,7 +193,7 @@ describe("signalbox serve", () => {
       await closed;
       expect(received).toMatch(/^HTTP\/1.1 202 /);
       expect(received.toLowerCase()).toContain("connection: close");
-      expect(await ended).toBe(0);
+      expect(await exited).toBe(0);
 
       const restarted = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
       expect((await deliver(restarted.url, { id: "slow" })).status).toBe(200);
@@ -210,7 +210,7 @@ describe("signalbox serve", () => {
     });
     onTestFinished(async () => void (await hub.stop()));
     expect((await fetch(`${hub.url}/readyz`)).status).toBe(200);
-    process.kill(server.pid, "SIGQUIT");
+    process.kill(server.pid, "SIGQUIT"); // stops PostgreSQL immediately
     await expect.poll(async () => (await fetch(`${hub.url}/readyz`)).status).toBe(503);
     expect(await (await fetch(`${hub.url}/readyz`)).json()).toMatchObject({
       code: "storage_unavailable",
@@ -221,15 +221,15 @@ describe("signalbox serve", () => {
     expect(await rejected.json()).toMatchObject({ code: "storage_unavailable" });
   });
 
-  it("stores each webhook once and creates one token if two hubs share a PostgreSQL", async () => {
+  it("stores each webhook once and creates one token if two hubs share a PostgreSQL database", async () => {
     const env = {
       DATABASE_URL: await createDatabase(inject("postgresUrl")),
       GITHUB_WEBHOOK_SECRET: SECRET,
     };
     const hubs = await Promise.all([1, 2].map(() => startHubProcess({ data: tempFolder(), env })));
     const responses = await Promise.all(
-      Array.from({ length: 200 }, (_, at) =>
-        deliver((hubs[at % 2] as { url: string }).url, { id: `d-${at >> 1}` }),
+      Array.from({ length: 200 }, (_, index) =>
+        deliver((hubs[index % 2] as { url: string }).url, { id: `d-${index >> 1}` }),
       ),
     );
     const outcomes = await Promise.all(

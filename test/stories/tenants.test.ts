@@ -17,7 +17,7 @@ it.for(["SQLite", "workerd"] as const)(
     const { id } = github.install("acme");
     const api = await startApi(backend, { SIGNALBOX_TENANCY: "github", ...github.env });
     const env = { ...api.env, SIGNALBOX_TENANCY: "github" };
-    const run = (...args: string[]) => runCli(["tenant", ...args], { env });
+    const runTenantCommand = (...args: string[]) => runCli(["tenant", ...args], { env });
     const send = async (body: object, type = "issues") => {
       const secret = github.env.GITHUB_WEBHOOK_SECRET as string;
       const sent = await deliver(api.hub.url, { type, secret, body: JSON.stringify(body) });
@@ -25,27 +25,28 @@ it.for(["SQLite", "workerd"] as const)(
     };
     const opened = { action: "opened", installation: { id } };
 
-    // The payloads name no owner: the hub asks GitHub, once for all of them.
+    // The payloads do not name the owner, so the hub asks GitHub, but only once.
     expect(await Promise.all([send(opened), send(opened), send(opened)])).toEqual(
       Array.from({ length: 3 }, () => [202, undefined]),
     );
-    const lookUps = () => github.requests.filter((one) => one.startsWith("GET /app/installations"));
+    const lookUps = () =>
+      github.requests.filter((request) => request.startsWith("GET /app/installations"));
     expect(lookUps()).toEqual([`GET /app/installations/${id}`]);
     expect(await send({ action: "opened", installation: { id: 9 } })).toEqual([
       404,
       "unknown_tenant",
     ]);
     const installation = { id, account: { id: 100, login: "acme" } };
-    const suspended = "2026-11-17T10:00:00Z";
+    const suspendedAt = "2026-11-17T10:00:00Z";
     await send(
       {
         action: "suspend",
-        installation: { ...installation, updated_at: suspended, suspended_at: suspended },
+        installation: { ...installation, updated_at: suspendedAt, suspended_at: suspendedAt },
       },
       "installation",
     );
     github.suspendInstallation(id);
-    // A replica, or an object, caches an installation for a minute.
+    // The hub caches an installation for a minute, so it may still accept the webhook.
     expect([202, 403]).toContain((await send(opened))[0]);
     await send(
       {
@@ -55,14 +56,14 @@ it.for(["SQLite", "workerd"] as const)(
       "installation",
     );
     github.suspendInstallation(id, false);
-    const { json: changed } = await api.expect(200, "PATCH", "/api/tenants/100", { quota: 50 });
-    expect(changed).toMatchObject({ name: "acme", in_force: { quota: 50 } });
+    const { json: tenant } = await api.expect(200, "PATCH", "/api/tenants/100", { quota: 50 });
+    expect(tenant).toMatchObject({ name: "acme", in_force: { quota: 50 } });
 
     const file = join(tempFolder(), "acme.ndjson");
-    expect((await run("export", "100", "--output", file)).stderr).toBe("");
+    expect((await runTenantCommand("export", "100", "--output", file)).stderr).toBe("");
     const lines = (await readFile(file, "utf8")).trimEnd().split("\n");
     const exported = lines.map((line) => JSON.parse(line) as { kind: string; body?: string });
-    expect(exported.filter(({ kind }) => kind === "event").length).toBe(changed.events);
+    expect(exported.filter(({ kind }) => kind === "event").length).toBe(tenant.events);
     expect(exported.find(({ kind }) => kind === "event")?.body).toBe(JSON.stringify(opened));
     expect(exported.at(-1)?.kind).toBe("end");
     expect((await stat(file)).mode & 0o777).toBe(0o600);
@@ -72,42 +73,45 @@ it.for(["SQLite", "workerd"] as const)(
       headers: { authorization: `Bearer ${token}` },
     });
     const streamEnd = stream.text();
-    expect(await run("delete", "100")).toMatchObject({ code: 2 });
-    expect(JSON.parse((await run("delete", "100", "--yes", "--json")).stdout)).toMatchObject({
+    expect(await runTenantCommand("delete", "100")).toMatchObject({ code: 2 });
+    expect(
+      JSON.parse((await runTenantCommand("delete", "100", "--yes", "--json")).stdout),
+    ).toMatchObject({
       id: "100",
       deleted: true,
     });
     await streamEnd;
     await api.expect(401, "GET", "/pending-status", undefined, { token });
     expect(await send(opened)).toEqual([404, "unknown_tenant"]);
-    expect(JSON.parse((await run("list", "--json")).stdout)).toEqual([]);
+    expect(JSON.parse((await runTenantCommand("list", "--json")).stdout)).toEqual([]);
 
-    // What was stored after the deletion is deleted by another one.
-    const late = await api.token("--tenant", "100");
-    await api.expect(200, "GET", "/pending-status", undefined, { token: late });
-    expect(await run("delete", "100", "--yes")).toMatchObject({ code: 0 });
+    // A second deletion deletes what was stored after the first one.
+    const lateToken = await api.token("--tenant", "100");
+    await api.expect(200, "GET", "/pending-status", undefined, { token: lateToken });
+    expect(await runTenantCommand("delete", "100", "--yes")).toMatchObject({ code: 0 });
     await expect
       .poll(
-        async () => (await api.call("GET", "/pending-status", undefined, { token: late })).status,
+        async () =>
+          (await api.call("GET", "/pending-status", undefined, { token: lateToken })).status,
       )
       .toBe(401);
-    expect(await run("delete", "100", "--yes")).toMatchObject({ code: 1 });
+    expect(await runTenantCommand("delete", "100", "--yes")).toMatchObject({ code: 1 });
 
-    // Installed again, the account is a tenant again, without its former data.
-    const again = github.install("acme");
-    expect(await send({ action: "opened", installation: { id: again.id } })).toEqual([
+    // After a new installation, the account is a tenant again, without its former data.
+    const reinstalled = github.install("acme");
+    expect(await send({ action: "opened", installation: { id: reinstalled.id } })).toEqual([
       202,
       undefined,
     ]);
     const { json: events } = await api.expect(200, "GET", "/api/events?tenant=100");
     expect(events.items).toHaveLength(1);
-    expect(events.items[0].seq).toBe(changed.events + 1);
+    expect(events.items[0].seq).toBe(tenant.events + 1);
   },
 );
 
-it("by the CLI: names what is wrong with an action, an id, or the file of an export", async () => {
+it("`signalbox tenant` reports an invalid action, an unknown id, and a file that it cannot write", async () => {
   const { env } = await startApi("SQLite");
-  const run = (...args: string[]) => runCli(["tenant", ...args], { env });
+  const runTenantCommand = (...args: string[]) => runCli(["tenant", ...args], { env });
   const actions = "list, show ID, export ID, or delete ID";
   const folder = tempFolder();
   const missing = join(folder, "none", "all.ndjson");
@@ -129,7 +133,7 @@ it("by the CLI: names what is wrong with an action, an id, or the file of an exp
     [["export", "local", "--output", folder], 2, `Cannot write ${folder}: it is a folder.`],
   ];
   for (const [args, code, message] of cases) {
-    const result = await run(...args);
+    const result = await runTenantCommand(...args);
     expect([args, result.code, result.stderr]).toEqual([
       args,
       code,

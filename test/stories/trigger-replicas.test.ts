@@ -1,4 +1,4 @@
-/** Two replicas on PostgreSQL: one of them reconciles a connection at a time, and either can continue. */
+/** On PostgreSQL, one replica at a time reconciles a connection. If it is killed, another continues. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { MAX_WAIT_MS } from "../support/timeouts.ts";
@@ -6,22 +6,23 @@ import { startTriggerStory } from "../support/trigger-story.ts";
 
 const LEASE_MS = 1_000;
 
-it("reconciles a connection in one replica at a time, and in the other when that is killed", async () => {
+it("one replica at a time reconciles a connection, and another continues when it is killed", async () => {
   const story = await startTriggerStory({ backend: "PostgreSQL" });
   const { server } = story;
   let replica = await story.startReplica();
-  const held = async () => (await server.state()).held;
-  const untilHeld = () => expect.poll(held, { timeout: MAX_WAIT_MS, interval: 20 }).toBe(1);
+  const countHeldCalls = async () => (await server.state()).held;
+  const waitForHeldCall = () =>
+    expect.poll(countHeldCalls, { timeout: MAX_WAIT_MS, interval: 20 }).toBe(1);
 
   await server.switch({ hold: "before" });
   await story.publish([
     { id: "opened", type: "issue.opened" },
     { id: "closed", type: "issue.closed" },
   ]);
-  await untilHeld();
-  // The lease is renewed, so that the other replica does not begin as well.
+  await waitForHeldCall();
+  // The replica renews its lease, so the other replica does not send a call too.
   await sleep(3 * LEASE_MS);
-  expect(await held()).toBe(1);
+  expect(await countHeldCalls()).toBe(1);
   await server.switch({});
   await story.untilStates({ opened: "active", closed: "active" });
   const { calls } = await server.state();
@@ -30,7 +31,7 @@ it("reconciles a connection in one replica at a time, and in the other when that
     "issue.opened",
   ]);
 
-  // Either replica may have the lease: after several changes, both have been killed with it.
+  // Either replica may have the lease. Several rounds make it likely that one is killed while it has it.
   for (let n = 1; n <= 4; n += 1) {
     await server.switch({ hold: n % 2 === 0 ? "before" : "after" });
     const params = n % 2 === 0 ? {} : { repo: "hub" };
@@ -38,7 +39,7 @@ it("reconciles a connection in one replica at a time, and in the other when that
       { id: "opened", type: "issue.opened", params },
       { id: "closed", type: "issue.closed" },
     ]);
-    await expect.poll(held, { timeout: MAX_WAIT_MS, interval: 20 }).toBeGreaterThan(0);
+    await expect.poll(countHeldCalls, { timeout: MAX_WAIT_MS, interval: 20 }).toBeGreaterThan(0);
     await replica.stop("SIGKILL");
     await server.switch({});
     await story.untilStates({ opened: "active", closed: "active" });

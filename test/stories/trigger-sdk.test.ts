@@ -1,4 +1,4 @@
-/** A server of `@signalbox/triggers` and a real hub: no event is lost or stored twice when the hub is killed. */
+/** No event of a server that uses `@signalbox/triggers` is lost or stored twice when the hub is killed. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { WAIT } from "../support/timeouts.ts";
 
 const TOKEN = "sbx_trigger_sdk_story_0123456789";
 
-async function startServer(file: string) {
+async function startTriggerServer(file: string) {
   const triggers = createTriggers({
     definitions: [{ type: "tick", description: "Ticks." }],
     storage: fileStorage(file),
@@ -38,10 +38,10 @@ async function startServer(file: string) {
 }
 
 it.each(hosts)(
-  "every event is stored and run once, while the hub on %s is killed and started again",
+  "every event is stored and starts one run, although the hub on %s is killed and restarted",
   async (host) => {
     const folder = tempFolder();
-    const { triggers, url } = await startServer(join(folder, "triggers.json"));
+    const { triggers, url } = await startTriggerServer(join(folder, "triggers.json"));
     const port = await fixedPort();
     const startHub = async () => {
       const hub = await startOn(host, {
@@ -93,22 +93,22 @@ it.each(hosts)(
       WAIT,
     );
 
-    const notify = async (from: number, to: number) => {
-      for (let n = from; n < to; n++) await triggers.notify(connection, "tick", { n });
+    const notifyNumbers = async (first: number, end: number) => {
+      for (let n = first; n < end; n++) await triggers.notify(connection, "tick", { n });
     };
-    // Killed while events arrive; more happen while it is down.
-    const burst = notify(0, 40);
+    // The hub is killed while events arrive. More events happen while it is down.
+    const burst = notifyNumbers(0, 40);
     await vi.waitFor(async () => {
       const { items } = await call<{ items: object[] }>("GET", "/api/runs");
       expect(items.length).toBeGreaterThan(3);
     }, WAIT);
     await hub.stop("SIGKILL");
     await burst;
-    await notify(40, 80);
+    await notifyNumbers(40, 80);
     expect((await triggers.flush()).pending).toBeGreaterThanOrEqual(40);
     hub = await startHub();
 
-    const runs = async () => {
+    const listRuns = async () => {
       const { items } = await call<{ items: { status: string; output: { n: number } | null }[] }>(
         "GET",
         "/api/runs?limit=100&values=1",
@@ -116,10 +116,10 @@ it.each(hosts)(
       return items;
     };
     await vi.waitFor(async () => {
-      const done = (await runs()).filter(({ status }) => status === "succeeded");
-      expect(done.length).toBeGreaterThanOrEqual(80);
+      const succeeded = (await listRuns()).filter(({ status }) => status === "succeeded");
+      expect(succeeded.length).toBeGreaterThanOrEqual(80);
     }, WAIT);
-    const numbers = (await runs()).map(({ output }) => Number(output?.n)).sort((a, b) => a - b);
+    const numbers = (await listRuns()).map(({ output }) => Number(output?.n)).sort((a, b) => a - b);
     expect(numbers).toEqual(Array.from({ length: 80 }, (_, n) => n));
     expect(await triggers.flush()).toMatchObject({ pending: 0 });
   },

@@ -1,8 +1,7 @@
 /**
- * The wire of servers of the published trigger package, as it was observed on a real one: each line of
- * the contract's section "Observed" is a test, of the stand-in that other stories use, and of the hub.
- * Bodies and rejections of callbacks are in hosts/node/trigger-callback.test.ts, the identity header and
- * paramsSchema in connections/create-connections.test.ts and trigger-list.test.ts.
+ * The protocol between the hub and trigger servers of a published package, as observed on a real server.
+ * The tests check that the stand-in server, which other stories use, behaves like the real one, and that
+ * the hub works with it.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,8 +12,8 @@ import { startTriggerStory } from "../support/trigger-story.ts";
 
 const jwt = (claims: object) =>
   `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.c2ln`;
-const MESH = { "x-mesh-token": jwt({ connectionId: "weather-1" }) };
-const configuration = { type: "issue.opened", params: {}, enabled: true };
+const MESH_HEADERS = { "x-mesh-token": jwt({ connectionId: "weather-1" }) };
+const CONFIGURATION = { type: "issue.opened", params: {}, enabled: true };
 
 interface ToolResult {
   isError?: boolean;
@@ -22,20 +21,20 @@ interface ToolResult {
   structuredContent?: Record<string, unknown>;
 }
 
-/** A stand-in, a receiver of its callbacks, and a client without the MCP SDK. */
-async function open() {
+/** Starts a stand-in server and a receiver of its callbacks. Returns functions that call both. */
+async function startStandIn() {
   const server = await openTriggerServer();
   onTestFinished(server.close);
   const received: { headers: Record<string, unknown>; body: unknown }[] = [];
   let status = 202;
   let redirectTo: string | undefined;
-  const held: (() => void)[] = [];
+  const heldResponses: (() => void)[] = [];
   let isHolding = false;
   const receiver = createServer(async (request, response) => {
     let text = "";
     for await (const chunk of request) text += chunk;
     received.push({ headers: request.headers, body: JSON.parse(text) });
-    if (isHolding) await new Promise<void>((resolve) => held.push(resolve));
+    if (isHolding) await new Promise<void>((resolve) => heldResponses.push(resolve));
     const location = request.url === redirectTo ? undefined : redirectTo;
     if (location) response.writeHead(307, { location }).end();
     else response.writeHead(status).end("{}");
@@ -46,7 +45,7 @@ async function open() {
     receiver.close();
   });
   const callbackUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/cb`;
-  const post = (method: string, params: object, headers: Record<string, string> = MESH) =>
+  const post = (method: string, params: object, headers: Record<string, string> = MESH_HEADERS) =>
     fetch(server.url, {
       method: "POST",
       headers: {
@@ -56,10 +55,10 @@ async function open() {
       },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
     });
-  const configure = async (given: object, headers?: Record<string, string>) => {
+  const configure = async (overrides: object, headers?: Record<string, string>) => {
     const response = await post(
       "tools/call",
-      { name: "TRIGGER_CONFIGURE", arguments: { ...configuration, ...given } },
+      { name: "TRIGGER_CONFIGURE", arguments: { ...CONFIGURATION, ...overrides } },
       headers,
     );
     const data = /^data: (.*)$/m.exec(await response.text())?.[1] ?? "null";
@@ -70,8 +69,8 @@ async function open() {
     const response = await fetch(`${server.controlUrl}/notify`, { method: "POST", body });
     return (await response.json()) as { status: number }[];
   };
-  const answerWith = (given: number) => {
-    status = given;
+  const respondWith = (newStatus: number) => {
+    status = newStatus;
   };
   const redirect = (path: string) => {
     redirectTo = path;
@@ -81,7 +80,7 @@ async function open() {
     isHolding = true;
     return () => {
       isHolding = false;
-      for (const resume of held) resume();
+      for (const resume of heldResponses) resume();
     };
   };
   return {
@@ -91,15 +90,15 @@ async function open() {
     post,
     configure,
     notify,
-    answerWith,
+    respondWith,
     redirect,
     hold,
   };
 }
 
 describe("the stand-in server", () => {
-  it("takes the connection from the JWT in x-mesh-token, decoded, not verified", async () => {
-    const { configure, callbackUrl, notify } = await open();
+  it("reads the connection id from the JWT in x-mesh-token, without verifying it", async () => {
+    const { configure, callbackUrl, notify } = await startStandIn();
     const credentials = { callbackUrl, callbackToken: "t" };
     const inMetadata = { "x-mesh-token": jwt({ metadata: { connectionId: "weather-2" } }) };
     expect((await configure(credentials)).structuredContent).toEqual({ success: true });
@@ -107,22 +106,22 @@ describe("the stand-in server", () => {
     expect(await notify("issue.opened")).toHaveLength(2);
   });
 
-  it("answers `Connection ID not available` without it, also with Authorization", async () => {
-    const { configure } = await open();
-    const answer = await configure({}, { authorization: "Bearer some-token" });
-    expect(answer).toMatchObject({
+  it("returns `Connection ID not available` without x-mesh-token, even with Authorization", async () => {
+    const { configure } = await startStandIn();
+    const result = await configure({}, { authorization: "Bearer some-token" });
+    expect(result).toMatchObject({
       isError: true,
       content: [{ text: "Connection ID not available" }],
     });
   });
 
-  it("fails the request if x-mesh-token is no JWT", async () => {
-    const { post } = await open();
+  it("rejects a request whose x-mesh-token is not a JWT", async () => {
+    const { post } = await startStandIn();
     expect((await post("tools/list", {}, { "x-mesh-token": "opaque" })).ok).toBe(false);
   });
 
-  it("answers POST with an SSE body, without a session and without initialize; GET is 405", async () => {
-    const { server, post } = await open();
+  it("responds to POST with SSE, without a session and `initialize`, and to GET with 405", async () => {
+    const { server, post } = await startStandIn();
     const response = await post("tools/list", {});
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe("text/event-stream");
@@ -131,38 +130,38 @@ describe("the stand-in server", () => {
     expect((await fetch(server.url)).status).toBe(405);
   });
 
-  it("requires params, and refuses numbers and { op, value } in them", async () => {
-    const { configure } = await open();
+  it("requires params, and rejects numbers and { op, value } in them", async () => {
+    const { configure } = await startStandIn();
     for (const params of [undefined, { n: 1 }, { repo: { op: "eq", value: "hub" } }])
       expect((await configure({ params })).isError).toBe(true);
     expect((await configure({ params: { repo: "hub" } })).isError).toBeUndefined();
   });
 
-  it("accepts unknown types, and refuses a bad URL and an empty token", async () => {
-    const { configure, callbackUrl } = await open();
+  it("accepts unknown types, and rejects an invalid URL and an empty token", async () => {
+    const { configure, callbackUrl } = await startStandIn();
     expect((await configure({ type: "unknown" })).structuredContent).toEqual({ success: true });
     expect((await configure({ callbackUrl: "no url", callbackToken: "t" })).isError).toBe(true);
     expect((await configure({ callbackUrl, callbackToken: "" })).isError).toBe(true);
   });
 
-  it("keeps the former credentials if enabled without URL and token", async () => {
-    const { configure, callbackUrl, notify, received } = await open();
+  it("keeps the former credentials if a type is enabled without URL and token", async () => {
+    const { configure, callbackUrl, notify, received } = await startStandIn();
     await configure({ callbackUrl, callbackToken: "former" });
     await configure({ type: "issue.closed" });
     await notify("issue.closed");
     expect(received[0]?.headers.authorization).toBe("Bearer former");
   });
 
-  it("has one credential per connection, which a new one replaces", async () => {
-    const { configure, callbackUrl, notify, received } = await open();
+  it("has one credential per connection, which a new credential replaces", async () => {
+    const { configure, callbackUrl, notify, received } = await startStandIn();
     await configure({ callbackUrl, callbackToken: "first" });
     await configure({ type: "issue.closed", callbackUrl, callbackToken: "last" });
     await notify("issue.opened");
     expect(received.map(({ headers }) => headers.authorization)).toEqual(["Bearer last"]);
   });
 
-  it("filters neither by type nor by params; after the last disable it sends nothing", async () => {
-    const { configure, callbackUrl, notify, received } = await open();
+  it("filters events neither by type nor by params, and sends none after the last type is disabled", async () => {
+    const { configure, callbackUrl, notify, received } = await startStandIn();
     await configure({ params: { repo: "hub" }, callbackUrl, callbackToken: "t" });
     await configure({ type: "issue.closed" });
     await configure({ type: "issue.closed", enabled: false });
@@ -174,11 +173,11 @@ describe("the stand-in server", () => {
   });
 
   it.each([401, 410, 429, 500])(
-    "sends { type, data } as JSON, and no retry after %i",
+    "sends { type, data } as JSON, and does not retry after %i",
     async (status) => {
-      const { configure, callbackUrl, notify, received, answerWith } = await open();
+      const { configure, callbackUrl, notify, received, respondWith } = await startStandIn();
       await configure({ callbackUrl, callbackToken: "t" });
-      answerWith(status);
+      respondWith(status);
       expect(await notify("issue.opened")).toMatchObject([{ status }]);
       expect(received).toMatchObject([
         {
@@ -193,7 +192,7 @@ describe("the stand-in server", () => {
 
 describe("callbacks of the stand-in server", () => {
   it("follow redirects", async () => {
-    const { configure, callbackUrl, notify, received, redirect } = await open();
+    const { configure, callbackUrl, notify, received, redirect } = await startStandIn();
     await configure({ callbackUrl, callbackToken: "t" });
     redirect("/elsewhere");
     expect(await notify("issue.opened")).toMatchObject([{ status: 202 }]);
@@ -203,21 +202,21 @@ describe("callbacks of the stand-in server", () => {
     ]);
   });
 
-  it("do not wait for each other, so their order is not kept", async () => {
-    const { configure, callbackUrl, notify, received, hold } = await open();
+  it("are sent concurrently, so they can arrive in another order", async () => {
+    const { configure, callbackUrl, notify, received, hold } = await startStandIn();
     await configure({ callbackUrl, callbackToken: "t" });
     const resume = hold();
     const first = notify("issue.opened", { n: 1 });
     await expect.poll(() => received.length, { timeout: MAX_WAIT_MS }).toBe(1);
     const second = notify("issue.opened", { n: 2 });
-    // The second arrives although the first has no response yet.
+    // The second callback arrives although the first has no response yet.
     await expect.poll(() => received.length, { timeout: MAX_WAIT_MS }).toBe(2);
     resume();
     await Promise.all([first, second]);
   });
 
   it("have no size limit", async () => {
-    const { configure, callbackUrl, notify, received } = await open();
+    const { configure, callbackUrl, notify, received } = await startStandIn();
     await configure({ callbackUrl, callbackToken: "t" });
     await notify("issue.opened", { text: "x".repeat(2 * 1024 * 1024) });
     expect(JSON.stringify(received[0]?.body).length).toBeGreaterThan(2 * 1024 * 1024);
@@ -225,7 +224,7 @@ describe("callbacks of the stand-in server", () => {
 });
 
 describe.each(["SQLite", "workerd"] as const)("the hub, on %s", (backend) => {
-  it("answers an event above 1 MiB with 413, and keeps accepting others", async () => {
+  it("rejects an event above 1 MiB with 413, and accepts other events", async () => {
     const story = await startTriggerStory({ backend });
     await story.publish([{ id: "a", type: "issue.opened" }]);
     await story.untilStates({ a: "active" });
@@ -236,7 +235,7 @@ describe.each(["SQLite", "workerd"] as const)("the hub, on %s", (backend) => {
     await story.firedBy(1, []);
   });
 
-  it("accepts params that lost their enum and description by `.optional()`", async () => {
+  it("accepts params whose schema has lost its enum and description because of `.optional()`", async () => {
     const story = await startTriggerStory({ backend });
     const path = `/api/connections/${story.connection}/triggers`;
     const { items } = await story.call<{ items: { inputSchema: object }[] }>("GET", path);
@@ -277,7 +276,7 @@ describe.each(["SQLite", "workerd"] as const)("the hub, on %s", (backend) => {
     await story.firedBy(1, ["a"]);
   });
 
-  it("sends the params on which all triggers of a type agree, since the server keeps one set", async () => {
+  it("sends only the params on which all triggers of a type agree, because the server keeps one set", async () => {
     const story = await startTriggerStory({ backend });
     const trigger = { type: "issue.opened", params: { repo: "hub" } };
     await story.publish([{ id: "a", ...trigger }]);
@@ -291,7 +290,7 @@ describe.each(["SQLite", "workerd"] as const)("the hub, on %s", (backend) => {
     expect(calls.map((call) => call.arguments.params)).toEqual([{ repo: "hub" }, {}]);
   });
 
-  it("stores an event that nothing subscribed to, and starts no run", async () => {
+  it("stores an event of a type without a trigger, and starts no run for it", async () => {
     const story = await startTriggerStory({ backend });
     await story.publish([{ id: "a", type: "issue.opened" }]);
     await story.untilStates({ a: "active" });
@@ -309,7 +308,7 @@ describe.each(["SQLite", "workerd"] as const)("the hub, on %s", (backend) => {
     expect(new Set(items.map(({ source }) => source))).toEqual(new Set([story.connection]));
   });
 
-  it("disables a type only when its last trigger goes, and then sends no token", async () => {
+  it("disables a type only when its last trigger is removed, without sending a token", async () => {
     const story = await startTriggerStory({ backend });
     const [a, b] = [
       { id: "a", type: "issue.opened" },
@@ -319,14 +318,14 @@ describe.each(["SQLite", "workerd"] as const)("the hub, on %s", (backend) => {
     await story.untilStates({ a: "active", b: "active" });
     await story.publish([b]);
     await story.untilStates({ b: "active" });
-    const disables = async () =>
+    const readDisableCalls = async () =>
       (await story.server.state()).calls
         .map((call) => call.arguments)
-        .filter((one) => !one.enabled);
-    expect(await disables()).toEqual([]);
+        .filter(({ enabled }) => !enabled);
+    expect(await readDisableCalls()).toEqual([]);
     await story.deleteFlow();
     await expect
-      .poll(disables, { timeout: MAX_WAIT_MS })
+      .poll(readDisableCalls, { timeout: MAX_WAIT_MS })
       .toEqual([{ type: "issue.opened", params: {}, enabled: false }]);
   });
 });

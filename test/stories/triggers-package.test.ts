@@ -1,4 +1,4 @@
-/** `@signalbox/triggers` as its authors install it: the packed files alone, on the oldest Node too. */
+/** The package `@signalbox/triggers` as authors of trigger servers install it, also on Node 20. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -25,6 +25,7 @@ import { WAIT } from "../support/timeouts.ts";
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
 let folder: string;
+/** The folder of the installed package. */
 let installed: string;
 
 beforeAll(async () => {
@@ -37,7 +38,7 @@ beforeAll(async () => {
   installed = join(folder, "node_modules/@signalbox/triggers");
   mkdirSync(join(folder, "node_modules/@signalbox"), { recursive: true });
   renameSync(join(folder, "package"), installed);
-  // The author's own dependencies, with the one Zod that npm installs for all of them.
+  // Links the author's own dependencies. All of them share one copy of Zod, as npm installs it.
   for (const name of ["zod", "@modelcontextprotocol", "@hono", "@types"])
     symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name));
   writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
@@ -45,14 +46,14 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("the packed files", () => {
-  const scripts = () =>
+  const readScripts = () =>
     readdirSync(join(installed, "dist"))
       .filter((name) => name.endsWith(".js"))
       .map((name) => ({ name, text: readFileSync(join(installed, "dist", name), "utf8") }));
   const importsOf = (text: string) =>
     [...text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].map(([, name]) => name ?? "");
 
-  it("are the build, the README and the manifest", () => {
+  it("are the build, the README, the license and the manifest", () => {
     const names = readdirSync(installed, { recursive: true }).map(String);
     const files = names.filter((name) => name !== "dist");
     for (const name of files)
@@ -63,28 +64,28 @@ describe("the packed files", () => {
   });
 
   it("contain no code of the hub, and import only Zod and Node", () => {
-    for (const { name, text } of scripts()) {
+    for (const { name, text } of readScripts()) {
       expect(text, name).not.toMatch(/packages\/(?:hub|rules)|\.\.\/\.\.\/(?:hub|rules)/);
       for (const imported of importsOf(text))
         expect(imported, name).toMatch(/^(?:zod$|node:|\.\/)/);
     }
   });
 
-  it("use no module of Node in the root entry", () => {
-    const byName = new Map(scripts().map(({ name, text }) => [`./${name}`, text]));
-    const seen = new Set<string>();
+  it("use no module of Node in the root entry or its imports", () => {
+    const textByName = new Map(readScripts().map(({ name, text }) => [`./${name}`, text]));
+    const visited = new Set<string>();
     const visit = (name: string) => {
-      if (seen.has(name)) return;
-      seen.add(name);
-      for (const imported of importsOf(byName.get(name) ?? "")) visit(imported);
+      if (visited.has(name)) return;
+      visited.add(name);
+      for (const imported of importsOf(textByName.get(name) ?? "")) visit(imported);
     };
     visit("./index.js");
-    expect([...seen].filter((name) => name.startsWith("node:"))).toEqual([]);
-    expect(seen).toContain("zod");
+    expect([...visited].filter((name) => name.startsWith("node:"))).toEqual([]);
+    expect(visited).toContain("zod");
   });
 });
 
-/** Every Node of version 20 in the PATH. */
+/** Returns the path of the first Node of version 20 in the PATH. */
 async function findNode20(): Promise<string | undefined> {
   for (const path of (process.env.PATH ?? "").split(delimiter)) {
     const node = join(path, "node");
@@ -95,7 +96,7 @@ async function findNode20(): Promise<string | undefined> {
   return undefined;
 }
 
-const SERVER = `
+const SERVER_CODE = `
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { createTriggers } from "@signalbox/triggers";
@@ -137,7 +138,7 @@ const nodes = [
 
 describe.each(nodes)("Node $version", ({ version, node }) => {
   it.skipIf(!node)("runs a server that passes the contract kit", async () => {
-    writeFileSync(join(folder, "server.js"), SERVER);
+    writeFileSync(join(folder, "server.js"), SERVER_CODE);
     const state = join(folder, `state-${version}.json`);
     const { stdout } = await run(node ?? "", ["server.js", state], { cwd: folder });
     expect(stdout.trim().split("\n").at(-1)).toMatch(/^v.* ok$/);
@@ -145,7 +146,7 @@ describe.each(nodes)("Node $version", ({ version, node }) => {
   });
 });
 
-const AUTHOR = `
+const AUTHOR_CODE = `
 import { createTriggers, defineTrigger, sqliteStorage } from "@signalbox/triggers";
 import { fileStorage } from "@signalbox/triggers/node";
 import { testTriggers } from "@signalbox/triggers/testing";
@@ -176,10 +177,10 @@ for (const { name, config, handler } of triggers.tools()) {
 const { ok }: { ok: boolean } = await testTriggers("http://127.0.0.1:1/mcp");
 `;
 
-it("runs the server of the guide, which passes the contract kit and fires", async () => {
+it("the server in the guide passes checks of the contract kit, and sends events", async () => {
   const guide = readFileSync(join(root, "docs/trigger-servers.md"), "utf8");
   const server = /```js\n(.*?)```/s.exec(guide)?.[1] ?? "";
-  const port = await freePort();
+  const port = await findFreePort();
   writeFileSync(
     join(folder, "guide.js"),
     server.replace("port: 3000", `port: ${port}`).replace("10_000", "50"),
@@ -188,7 +189,7 @@ it("runs the server of the guide, which passes the contract kit and fires", asyn
   try {
     const url = `http://127.0.0.1:${port}/mcp`;
     await vi.waitFor(() => fetch(url), WAIT);
-    // The server fires by itself, so `fire` has nothing to do for an event of its own connection.
+    // The server sends events with its own timer, so `fire` has nothing to do.
     const { checks } = await testTriggers(url, { print: () => {}, fire: () => {} });
     const passed = checks.filter(({ status }) => status === "passed").map(({ name }) => name);
     expect(passed).toContain("rejects invalid params, and names the field");
@@ -200,7 +201,7 @@ it("runs the server of the guide, which passes the contract kit and fires", asyn
   }
 });
 
-async function freePort(): Promise<number> {
+async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -209,8 +210,8 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-it("has types that an author's compiler accepts, with both versions of the MCP SDK", async () => {
-  writeFileSync(join(folder, "author.ts"), AUTHOR);
+it("the types of the package compile in an author's project with both versions of the MCP SDK", async () => {
+  writeFileSync(join(folder, "author.ts"), AUTHOR_CODE);
   const options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2023"];
   const tsc = join(root, "node_modules/.bin/tsc");
   const compile = run(tsc, [...options, "--skipLibCheck", "--types", "node", "author.ts"], {

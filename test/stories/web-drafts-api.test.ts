@@ -1,13 +1,13 @@
-/** Runs of drafts, tests of single steps and pinned data, over the API of the built hub. */
+/** Runs of drafts, tests of single nodes, and pinned data, over the API of the built hub. */
 import { describe, expect, it } from "vitest";
 import { type Api, type Backend, startApi } from "../support/api-client.ts";
 import { deliver, issueOpened } from "../support/deliver.ts";
 import { edge, node } from "../support/flow-samples.ts";
 
-const get = async (api: Api, path: string) => (await api.expect(200, "GET", path)).json;
+const getJson = async (api: Api, path: string) => (await api.expect(200, "GET", path)).json;
 
 const parameters = [{ name: "who", type: "string" }];
-const graph = {
+const draft = {
   name: "Greeting",
   nodes: [
     node("ask", "UserIntent", { toolDescription: "Asks.", parameters }),
@@ -30,25 +30,25 @@ const graph = {
 };
 
 describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a draft, on %s", (backend) => {
-  it("runs before it is published, with pinned data and single steps", async () => {
+  it("runs before it is published, also with pinned data, and each node can be tested alone", async () => {
     const api = await startApi(backend);
     await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
-    const created = await api.expect(201, "POST", "/api/apps/desk/flows", graph);
+    const created = await api.expect(201, "POST", "/api/apps/desk/flows", draft);
     const flow = `/api/flows/${created.json.id}`;
     const run = (body: object, query = "draft=1&wait=1") =>
       api.call("POST", `${flow}/runs?${query}`, body);
     const input = { who: "ada" };
 
-    const first = await run({ trigger: "ask", input });
-    expect(first.status, first.text).toBe(200);
-    expect(first.json).toMatchObject({ status: "succeeded", output: "Hello ADA", version: -1 });
-    expect(first.json.steps).toHaveLength(5);
-    expect((await get(api, `${flow}/versions/-1`)).nodes).toHaveLength(5);
-    expect((await get(api, `${flow}/versions`)).items).toEqual([]);
+    const draftRun = await run({ trigger: "ask", input });
+    expect(draftRun.status, draftRun.text).toBe(200);
+    expect(draftRun.json).toMatchObject({ status: "succeeded", output: "Hello ADA", version: -1 });
+    expect(draftRun.json.steps).toHaveLength(5);
+    expect((await getJson(api, `${flow}/versions/-1`)).nodes).toHaveLength(5);
+    expect((await getJson(api, `${flow}/versions`)).items).toEqual([]);
     const queued = await run({ trigger: "ask", input }, "draft=1");
     expect(queued.status).toBe(202);
     expect(queued.json).toMatchObject({ version: -1, cause: "api" });
-    expect((await get(api, "/api/runs")).items).toHaveLength(2);
+    expect((await getJson(api, "/api/runs")).items).toHaveLength(2);
 
     const pins = { loud: { output: "PINNED" } };
     const pinned = (await run({ trigger: "ask", input, pins })).json;
@@ -56,11 +56,11 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a draft, on %s", (b
     const step = pinned.steps.find(({ node_id }: { node_id: string }) => node_id === "loud");
     expect(step).toMatchObject({ status: "done", output: "PINNED" });
     expect(step.log[0].text).toContain("Pinned");
-    const branch = (
+    const falseBranch = (
       await run({ trigger: "ask", input, pins: { check: { output: 1, port: "false" } } })
     ).json;
     expect(
-      branch.steps.find(({ node_id }: { node_id: string }) => node_id === "greet").status,
+      falseBranch.steps.find(({ node_id }: { node_id: string }) => node_id === "greet").status,
     ).toBe("skipped");
 
     for (const [body, path] of [
@@ -86,39 +86,47 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a draft, on %s", (b
     });
     expect(fromEvent.json, fromEvent.text).toMatchObject({ status: "succeeded" });
     expect(fromEvent.text).toContain(issueOpened.issue.title);
-    expect(await get(api, `/api/events/${id}`)).toMatchObject({ outcome: "unmatched" });
+    expect(await getJson(api, `/api/events/${id}`)).toMatchObject({ outcome: "unmatched" });
 
-    const test = (name: string, body: object = {}) =>
+    const testNode = (name: string, body: object = {}) =>
       api.call("POST", `${flow}/nodes/${name}/test`, body);
-    const missing = await test("greet");
-    expect(missing.status).toBe(400);
-    expect(missing.json.errors[0].path).toBe("pins.loud");
-    const given = await test("greet", { pins: { loud: { output: "X" }, check: { output: true } } });
-    expect(given.json, given.text).toMatchObject({ status: "succeeded", output: "Hello X" });
-    const past = await test("greet", { from_run: first.json.id });
-    expect(past.json.output).toBe("Hello ADA");
-    const mixed = await test("greet", { from_run: first.json.id, pins: { loud: { output: "Y" } } });
-    expect(mixed.json.output).toBe("Hello Y");
-    const direct = await test("loud", { input: { who: "bob" } });
-    expect(direct.json).toMatchObject({ status: "succeeded", output: "BOB" });
-    expect(direct.json.steps).toHaveLength(2);
-    const broken = await test("unfinished", { pins: { title: { output: 1 } } });
-    expect([broken.status, broken.json.errors[0].path]).toEqual([400, "unfinished.expression"]);
-    expect((await test("ask")).status).toBe(400);
-    expect((await test("none")).status).toBe(404);
-    expect((await test("greet", { from_run: "none" })).status).toBe(404);
+    const withoutPins = await testNode("greet");
+    expect(withoutPins.status).toBe(400);
+    expect(withoutPins.json.errors[0].path).toBe("pins.loud");
+    const withPins = await testNode("greet", {
+      pins: { loud: { output: "X" }, check: { output: true } },
+    });
+    expect(withPins.json, withPins.text).toMatchObject({ status: "succeeded", output: "Hello X" });
+    const fromRun = await testNode("greet", { from_run: draftRun.json.id });
+    expect(fromRun.json.output).toBe("Hello ADA");
+    const fromRunWithPins = await testNode("greet", {
+      from_run: draftRun.json.id,
+      pins: { loud: { output: "Y" } },
+    });
+    expect(fromRunWithPins.json.output).toBe("Hello Y");
+    const fromInput = await testNode("loud", { input: { who: "bob" } });
+    expect(fromInput.json).toMatchObject({ status: "succeeded", output: "BOB" });
+    expect(fromInput.json.steps).toHaveLength(2);
+    const unfinished = await testNode("unfinished", { pins: { title: { output: 1 } } });
+    expect([unfinished.status, unfinished.json.errors[0].path]).toEqual([
+      400,
+      "unfinished.expression",
+    ]);
+    expect((await testNode("ask")).status).toBe(400);
+    expect((await testNode("none")).status).toBe(404);
+    expect((await testNode("greet", { from_run: "none" })).status).toBe(404);
 
-    const caller = await api.token("--scope", "flows:call");
+    const callToken = await api.token("--scope", "flows:call");
     const denied = await api.call(
       "POST",
       `${flow}/runs?draft=1`,
       { trigger: "ask", input },
-      { token: caller },
+      { token: callToken },
     );
     expect(denied.status).toBe(403);
     await api.expect(200, "PATCH", flow, {
-      nodes: graph.nodes.filter(({ id }) => id !== "unfinished"),
-      edges: graph.edges.filter(({ target }) => target !== "unfinished"),
+      nodes: draft.nodes.filter(({ id }) => id !== "unfinished"),
+      edges: draft.edges.filter(({ target }) => target !== "unfinished"),
     });
     const published = await api.expect(200, "POST", `${flow}/publish`);
     expect(published.json).toMatchObject({ version: 1, draft: "published" });

@@ -1,4 +1,4 @@
-/** What the other pages of the web UI need of the API, on the built hub. */
+/** The parts of the API that pages of the web UI use, except the inbox and the editor of flows. */
 import { describe, expect, it, vi } from "vitest";
 import { ADMIN, type Api, type Backend, startApi } from "../support/api-client.ts";
 import { deliver, issueOpened } from "../support/deliver.ts";
@@ -6,9 +6,9 @@ import { edge, node } from "../support/flow-samples.ts";
 import { runCli } from "../support/hub-process.ts";
 import { WAIT } from "../support/timeouts.ts";
 
-const get = async (api: Api, path: string) => (await api.expect(200, "GET", path)).json;
+const getJson = async (api: Api, path: string) => (await api.expect(200, "GET", path)).json;
 
-async function makeFlow(api: Api, app: string, name: string): Promise<string> {
+async function createFlow(api: Api, app: string, name: string): Promise<string> {
   const flow = await api.expect(201, "POST", `/api/apps/${app}/flows`, {
     name,
     nodes: [
@@ -23,17 +23,17 @@ async function makeFlow(api: Api, app: string, name: string): Promise<string> {
 describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
   "the pages of the web UI, on %s",
   (backend) => {
-    it("list flows over all apps, runs without values, and rates over time", async () => {
+    it("list the flows of all apps, runs without values, and counts over time", async () => {
       const api = await startApi(backend);
       for (const slug of ["desk", "shop"])
         await api.expect(201, "POST", "/api/apps", { slug, name: slug });
-      const desk = await makeFlow(api, "desk", "Desk flow");
-      const shop = await makeFlow(api, "shop", "Shop flow");
+      const desk = await createFlow(api, "desk", "Desk flow");
+      const shop = await createFlow(api, "shop", "Shop flow");
       await api.expect(200, "POST", `/api/flows/${desk}/publish`);
       const runs = `/api/flows/${desk}/runs?wait=1`;
-      for (let nth = 0; nth < 2; nth += 1)
+      for (let count = 0; count < 2; count += 1)
         await api.expect(200, "POST", runs, { trigger: "ask", input: {} });
-      const listed = await get(api, "/api/flows");
+      const listed = await getJson(api, "/api/flows");
       expect(listed.items).toMatchObject([
         {
           id: desk,
@@ -45,29 +45,29 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
         { id: shop, app: "shop", draft: "unpublished", last_run: null },
       ]);
       expect(listed.items[0]).not.toHaveProperty("nodes");
-      const first = await get(api, "/api/flows?limit=1");
-      const rest = await get(api, `/api/flows?limit=1&cursor=${first.next_cursor}`);
-      expect([first.items[0].id, rest.items[0].id]).toEqual([desk, shop]);
+      const firstPage = await getJson(api, "/api/flows?limit=1");
+      const secondPage = await getJson(api, `/api/flows?limit=1&cursor=${firstPage.next_cursor}`);
+      expect([firstPage.items[0].id, secondPage.items[0].id]).toEqual([desk, shop]);
       await api.expect(200, "PATCH", `/api/flows/${desk}`, { nodes: [], edges: [] });
-      expect((await get(api, `/api/flows/${desk}`)).draft).toBe("changed");
+      expect((await getJson(api, `/api/flows/${desk}`)).draft).toBe("changed");
 
-      const page = await get(api, "/api/runs?limit=1");
+      const page = await getJson(api, "/api/runs?limit=1");
       expect(page.items).toMatchObject([
         { flow_id: desk, flow_name: "Desk flow", cause: "api", finished_at: expect.any(String) },
       ]);
       expect(page.items[0]).not.toHaveProperty("output");
-      const valued = await get(api, `/api/runs?values=1&cursor=${page.next_cursor}`);
-      expect(valued.items).toMatchObject([{ output: "yes" }]);
-      expect((await get(api, "/api/runs?cause=event")).items).toEqual([]);
+      const withValues = await getJson(api, `/api/runs?values=1&cursor=${page.next_cursor}`);
+      expect(withValues.items).toMatchObject([{ output: "yes" }]);
+      expect((await getJson(api, "/api/runs?cause=event")).items).toEqual([]);
       const now = new Date().toISOString();
-      expect((await get(api, `/api/runs?until=${now}`)).items).toHaveLength(2);
-      expect((await get(api, `/api/runs?since=${now}`)).items).toHaveLength(0);
+      expect((await getJson(api, `/api/runs?until=${now}`)).items).toHaveLength(2);
+      expect((await getJson(api, `/api/runs?since=${now}`)).items).toHaveLength(0);
       const ids = [page.items[0].id, "none"];
       const bulk = await api.expect(200, "POST", "/api/runs/bulk", { action: "retry", ids });
       expect(bulk.json).toEqual({ ids: [], unchanged: ids });
 
       await deliver(api.hub.url, { body: JSON.stringify(issueOpened) });
-      const { series } = await get(api, "/api/stats?window=1h");
+      const { series } = await getJson(api, "/api/stats?window=1h");
       const total = (name: string) =>
         series.points.reduce(
           (sum: number, point: Record<string, number>) => sum + (point[name] ?? 0),
@@ -75,26 +75,26 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
         );
       expect([total("events"), total("runs"), total("failed")]).toEqual([1, 2, 0]);
       expect(series.p95_ms).toBeGreaterThanOrEqual(0);
-      expect(await get(api, "/api/stats")).not.toHaveProperty("series");
+      expect(await getJson(api, "/api/stats")).not.toHaveProperty("series");
       await api.expect(400, "GET", "/api/stats?window=1y");
     });
 
-    it("check tool names, and know senders, types, settings and refusals", async () => {
+    it("check tool names, send test events, and list source kinds, event types, settings and rejections", async () => {
       const api = await startApi(backend, { SIGNALBOX_KEEP_RUNS_DAYS: "7" });
       await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
-      const flow = await makeFlow(api, "desk", "One");
-      const check = (query: string) => get(api, `/api/apps/desk/tool-name?${query}`);
-      expect(await check("name=Ask")).toEqual({
+      const flow = await createFlow(api, "desk", "One");
+      const checkName = (query: string) => getJson(api, `/api/apps/desk/tool-name?${query}`);
+      expect(await checkName("name=Ask")).toEqual({
         name: "ask",
         available: false,
         suggestion: "ask_2",
       });
-      expect(await check(`name=Ask&flow=${flow}`)).toMatchObject({ available: true });
-      expect(await check("name=Gr%C3%BC%C3%9Fe!")).toMatchObject({ available: true });
+      expect(await checkName(`name=Ask&flow=${flow}`)).toMatchObject({ available: true });
+      expect(await checkName("name=Gr%C3%BC%C3%9Fe!")).toMatchObject({ available: true });
       await api.expect(404, "GET", "/api/apps/none/tool-name?name=x");
-      expect(await check("")).toMatchObject({ name: "tool" });
+      expect(await checkName("")).toMatchObject({ name: "tool" });
 
-      const kinds = (await get(api, "/api/source-kinds")).items;
+      const kinds = (await getJson(api, "/api/source-kinds")).items;
       expect(kinds[0]).toMatchObject({
         id: "github",
         title: "GitHub",
@@ -105,80 +105,81 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
         type: "object",
       });
 
-      const test = { source: "github", type: "issues", action: "opened" };
-      const sent = (await api.expect(202, "POST", "/api/events/test", test)).json;
+      const testEvent = { source: "github", type: "issues", action: "opened" };
+      const sent = (await api.expect(202, "POST", "/api/events/test", testEvent)).json;
       expect(sent).toMatchObject({ outcome: "stored" });
-      expect(await get(api, `/api/events/${sent.id}`)).toMatchObject({ type: "issues" });
+      expect(await getJson(api, `/api/events/${sent.id}`)).toMatchObject({ type: "issues" });
       const endpoint = (
         await api.expect(201, "POST", "/api/sources", { kind: "stripe", name: "Shop" })
       ).json;
       await api.expect(202, "POST", "/api/events/test", { source: endpoint.id });
       await api.expect(400, "POST", "/api/events/test", { source: "none" });
       await api.expect(400, "POST", "/api/events/test", { source: "github", data: {} });
-      expect((await get(api, "/api/event-types")).items).toMatchObject([
+      expect((await getJson(api, "/api/event-types")).items).toMatchObject([
         { source: "github", type: "issues", count: 1, last_received_at: expect.any(String) },
         { source: "stripe", source_id: endpoint.id, count: 1 },
       ]);
 
-      const settings = (await get(api, "/api/settings")).items;
-      const named = (name: string) =>
+      const settings = (await getJson(api, "/api/settings")).items;
+      const findSetting = (name: string) =>
         settings.find((setting: { name: string }) => setting.name === name);
-      expect(named("keepRunsDays")).toMatchObject({
+      expect(findSetting("keepRunsDays")).toMatchObject({
         value: "7",
         from: "environment",
         variable: "SIGNALBOX_KEEP_RUNS_DAYS",
         flag: "keep-runs-days",
       });
-      expect(named("token")).toMatchObject({ value: "(set)" });
+      expect(findSetting("token")).toMatchObject({ value: "(set)" });
       expect(JSON.stringify(settings)).not.toContain(ADMIN);
 
-      const forged = await fetch(`${api.hub.url}/webhooks/github`, {
+      const unsigned = await fetch(`${api.hub.url}/webhooks/github`, {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: "{}",
       });
-      expect(forged.status).toBe(403);
+      expect(unsigned.status).toBe(403);
       await vi.waitFor(async () => {
-        expect((await get(api, "/api/refusals")).items).toMatchObject([
+        expect((await getJson(api, "/api/refusals")).items).toMatchObject([
           { source: "github", count: 1, reason: expect.any(String) },
         ]);
       }, WAIT);
-      const one = await api.token("--scope", "admin", "--tenant", "local");
+      const tenantToken = await api.token("--scope", "admin", "--tenant", "local");
       for (const path of ["/api/settings", "/api/refusals"])
-        expect((await api.call("GET", path, undefined, { token: one })).status).toBe(403);
+        expect((await api.call("GET", path, undefined, { token: tenantToken })).status).toBe(403);
       await vi.waitFor(async () => {
-        const tokens = (await get(api, "/api/tokens")).items;
+        const tokens = (await getJson(api, "/api/tokens")).items;
         expect(
           tokens.find(({ name }: { name: string }) => name === "x").last_used_at,
         ).not.toBeNull();
       }, WAIT);
     });
 
-    it("follow events, changes, drafts and runs over one stream", async () => {
+    it("follow events, changes and drafts over one stream", async () => {
       const api = await startApi(backend);
       await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
-      const flow = await makeFlow(api, "desk", "Desk flow");
+      const flow = await createFlow(api, "desk", "Desk flow");
       const headers = { authorization: `Bearer ${ADMIN}` };
-      const aborted = new AbortController();
+      const abort = new AbortController();
       const response = await fetch(`${api.hub.url}/api/live?topics=events,changes,flows:${flow}`, {
         headers,
-        signal: aborted.signal,
+        signal: abort.signal,
       });
       expect(response.status).toBe(200);
       let text = "";
       const reading = (async () => {
         for await (const chunk of response.body ?? []) text += new TextDecoder().decode(chunk);
       })().catch(() => {});
-      const seen = (pattern: RegExp) => vi.waitFor(() => expect(text).toMatch(pattern), WAIT);
-      await seen(/event: connected/);
+      const waitForText = (pattern: RegExp) =>
+        vi.waitFor(() => expect(text).toMatch(pattern), WAIT);
+      await waitForText(/event: connected/);
       const sent = await deliver(api.hub.url, { body: JSON.stringify(issueOpened) });
       const { id } = (await sent.json()) as { id: string };
-      await seen(new RegExp(`id: 1\nevent: event\ndata: .*"id":"${id}"`));
+      await waitForText(new RegExp(`id: 1\nevent: event\ndata: .*"id":"${id}"`));
       await api.expect(200, "POST", `/api/events/${id}/processed`, {});
-      await seen(new RegExp(`event: change\ndata: {"topic":"events","ids":\\["${id}"\\]}`));
+      await waitForText(new RegExp(`event: change\ndata: {"topic":"events","ids":\\["${id}"\\]}`));
       await api.expect(200, "PATCH", `/api/flows/${flow}`, { name: "New name" });
-      await seen(new RegExp(`event: draft\ndata: {"flow":"${flow}","revision":2}`));
-      aborted.abort();
+      await waitForText(new RegExp(`event: draft\ndata: {"flow":"${flow}","revision":2}`));
+      abort.abort();
       await reading;
 
       const reader = await api.token("--scope", "inbox:read");
@@ -193,11 +194,11 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
         );
     });
 
-    it("are opened by a link that signs in once", async () => {
+    it("can be opened with a link that signs in once", async () => {
       const api = await startApi(backend);
-      const printed = /Sign in +http:\S+#code=(\S+)/.exec(api.hub.output())?.[1];
-      // A Worker prints nothing: objects start at any time.
-      expect(printed === undefined).toBe(backend === "workerd");
+      const printedCode = /Sign in +http:\S+#code=(\S+)/.exec(api.hub.output())?.[1];
+      // A Worker does not print a link.
+      expect(printedCode === undefined).toBe(backend === "workerd");
       const { stdout } = await runCli(["open"], { env: api.env });
       expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/sign-in#code=[\w-]+\n$/);
       const origin = api.hub.url;
@@ -207,7 +208,10 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
           headers: { origin },
           body: JSON.stringify({ code }),
         });
-      for (const code of [...(printed ? [printed] : []), stdout.trim().split("#code=")[1]]) {
+      for (const code of [
+        ...(printedCode ? [printedCode] : []),
+        stdout.trim().split("#code=")[1],
+      ]) {
         const response = await signIn(code);
         expect(response.status).toBe(204);
         const cookie = response.headers.get("set-cookie")?.split(";")[0] ?? "";
@@ -222,17 +226,17 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
           items: { name: string }[];
         };
         expect(sessions.items.map(({ name }) => name)).toContain("web UI");
-        const create = (headers: Record<string, string>) =>
+        const createApp = (headers: Record<string, string>) =>
           call("/api/apps", {
             method: "POST",
             headers,
             body: JSON.stringify({ name: "An app" }),
           });
-        expect((await create({})).status).toBe(403);
-        expect((await create({ origin: "http://evil.example" })).status).toBe(403);
-        expect((await create({ origin })).status).toBe(201);
-        const out = await call("/api/session", { method: "DELETE", headers: { origin } });
-        expect(out.status).toBe(204);
+        expect((await createApp({})).status).toBe(403);
+        expect((await createApp({ origin: "http://evil.example" })).status).toBe(403);
+        expect((await createApp({ origin })).status).toBe(201);
+        const signedOut = await call("/api/session", { method: "DELETE", headers: { origin } });
+        expect(signedOut.status).toBe(204);
         await vi.waitFor(async () => expect((await call("/api/hub")).status).toBe(401), WAIT);
         expect((await signIn(code)).status).toBe(401);
       }

@@ -1,4 +1,7 @@
-/** On Cloudflare, the data of a tenant is in several objects, some of it from an earlier Worker. */
+/**
+ * On Cloudflare, the data of a tenant is in several Durable Objects, and an earlier Worker may have stored
+ * some of it.
+ */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -18,7 +21,7 @@ const markerOf = (tenant: number) => `town-of-${tenant}`;
 const payloadOf = (tenant: number) =>
   JSON.stringify({ action: "opened", repository: { full_name: `${markerOf(tenant)}/x` } });
 
-/** Creates the objects of an earlier Worker with data of these tenants. */
+/** Creates Durable Objects with the data that an earlier Worker would have stored for these tenants. */
 async function runEarlierWorker(data: string, tenants: readonly number[]): Promise<void> {
   const worker = await startWorkerProcess({ data, modules: [EARLIER] });
   const installations = [
@@ -48,7 +51,7 @@ async function runEarlierWorker(data: string, tenants: readonly number[]): Promi
   await worker.stop();
 }
 
-/** The rows of all objects that contain one of the texts, as `table: row`. */
+/** Returns the rows of all objects that contain one of the texts, as `table: row`. */
 function findRows(data: string, texts: readonly string[]): string[] {
   const folder = join(data, "objects");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
@@ -57,7 +60,7 @@ function findRows(data: string, texts: readonly string[]): string[] {
     .flatMap((name) => {
       const database = new DatabaseSync(join(folder, name));
       try {
-        // Those of workerd itself begin with `_cf_`.
+        // The names of workerd's own tables begin with `_cf_`.
         const tables = database.prepare(
           "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB '_cf_*'",
         );
@@ -76,7 +79,7 @@ function findRows(data: string, texts: readonly string[]): string[] {
     });
 }
 
-it("exports and deletes what an earlier Worker and subscriptions have stored of a tenant", async () => {
+it("the export and the deletion of a tenant include the data of an earlier Worker and of subscriptions", async () => {
   const data = tempFolder();
   await runEarlierWorker(data, [7, 8]);
   const api = await startApi("workerd", {
@@ -100,7 +103,8 @@ it("exports and deletes what an earlier Worker and subscriptions have stored of 
     const delivery = { mode: "webhook", url, secret: receiver.secret };
     await request("events/subscribe", { name: "github.issues", delivery });
   };
-  // An agent serves the first one, the store of the tenant the others.
+  // The first subscription is stored in an agent object, because its token has several tenants. The others
+  // are stored in the object of the tenant.
   await subscribe(await api.token("--tenant", "7,8"), "agent-of-7");
   await subscribe(await api.token("--tenant", "7"), "store-of-7");
   await subscribe(ADMIN, "admin-of-7", "?tenant=7");
@@ -119,9 +123,9 @@ it("exports and deletes what an earlier Worker and subscriptions have stored of 
   expect(lines.filter(({ kind }) => kind === "subscription")).toHaveLength(2);
 
   await api.expect(202, "DELETE", "/api/tenants/7");
-  const exists = async () => (await api.call("GET", "/api/tenants/7")).status;
-  await expect.poll(exists).toBe(404);
-  // The deliverer of the agent ends the subscription of a token that has lost one of its tenants.
+  const readStatus = async () => (await api.call("GET", "/api/tenants/7")).status;
+  await expect.poll(readStatus).toBe(404);
+  // The agent object ends the subscription of the token that has lost one of its tenants.
   await expect.poll(() => receiver.events()).toContain("terminated");
   await api.hub.stop();
   expect(findRows(data, [markerOf(7), "-of-7"])).toEqual([]);

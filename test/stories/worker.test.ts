@@ -1,4 +1,4 @@
-/** What differs on Cloudflare: several objects serve one client, and an idle object is evicted. */
+/** Behaviour on Cloudflare: several Durable Objects serve one client, and idle objects are evicted. */
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -15,8 +15,8 @@ import { tempFolder } from "../support/temp-folder.ts";
 import { MAX_WAIT_MS, WAIT } from "../support/timeouts.ts";
 import { startWorkerProcess } from "../support/worker-process.ts";
 
-/** Delivers a webhook of the installation of an account. */
-async function deliverOf(hub: HubProcess, account: number, id: string): Promise<void> {
+/** Delivers a webhook of the account's installation. */
+async function deliverForAccount(hub: HubProcess, account: number, id: string): Promise<void> {
   const body = JSON.stringify({
     installation: { id: account },
     repository: { full_name: `account-${account}/x`, owner: { id: account, login: `a${account}` } },
@@ -39,60 +39,60 @@ async function openSocket(hub: HubProcess, token: string) {
   return { socket, messages, closed, repos };
 }
 
-it("serves a token of several tenants: inbox, streams, and waits", async () => {
+it("the inbox, streams and waits of a token include all its tenants", async () => {
   const { hub, token, call } = await startApi("workerd", { SIGNALBOX_TENANCY: "github" });
-  await deliverOf(hub, 1, "first");
-  await deliverOf(hub, 2, "second");
-  const both = await token("--scope", "inbox:read,inbox:write", "--tenant", "1,2");
-  const status = async () =>
-    (await call("GET", "/pending-status", undefined, { token: both })).json;
-  expect(await status()).toMatchObject({ pending_count: 2 });
-  // The delivery was stored by the object of the other tenant before.
+  await deliverForAccount(hub, 1, "first");
+  await deliverForAccount(hub, 2, "second");
+  const bothToken = await token("--scope", "inbox:read,inbox:write", "--tenant", "1,2");
+  const readStatus = async () =>
+    (await call("GET", "/pending-status", undefined, { token: bothToken })).json;
+  expect(await readStatus()).toMatchObject({ pending_count: 2 });
+  // The object of tenant 1 has already stored this delivery.
   await deliver(hub.url, { id: "first", body: JSON.stringify({ installation: { id: 1 } }) });
-  expect(await status()).toMatchObject({ pending_count: 2 });
+  expect(await readStatus()).toMatchObject({ pending_count: 2 });
 
-  const sse = await openSse(`${hub.url}/events`, { authorization: `Bearer ${both}` });
-  const { repos } = await openSocket(hub, both);
-  await deliverOf(hub, 1, "third");
-  await deliverOf(hub, 2, "fourth");
+  const sse = await openSse(`${hub.url}/events`, { authorization: `Bearer ${bothToken}` });
+  const { repos } = await openSocket(hub, bothToken);
+  await deliverForAccount(hub, 1, "third");
+  await deliverForAccount(hub, 2, "fourth");
   await expect.poll(repos).toEqual(["account-1/x", "account-2/x"]);
   await expect.poll(() => sse.seqs()).toEqual([2, 2]);
 
-  let waiting = 0;
+  let openWaits = 0;
   for (const [, connect] of clients) {
-    const { request } = await connect(hub, both);
-    waiting += 1;
+    const { request } = await connect(hub, bothToken);
+    openWaits += 1;
     const call = { name: "wait_for_event", arguments: { repo: "account-2/x" } };
     void request("tools/call", call).then((result) => {
-      if (JSON.stringify(result).includes("account-2/x")) waiting -= 1;
+      if (JSON.stringify(result).includes("account-2/x")) openWaits -= 1;
     });
   }
   await vi.waitFor(async () => {
-    await deliverOf(hub, 2, crypto.randomUUID());
-    expect(waiting).toBe(0);
+    await deliverForAccount(hub, 2, crypto.randomUUID());
+    expect(openWaits).toBe(0);
   }, WAIT);
 });
 
-it("evicts an idle object with its sockets open, and sends them the next event", async () => {
+it("an idle object is evicted, but its sockets stay open and get the next event", async () => {
   const { hub, token, call } = await startApi("workerd");
   const reader = await token("--scope", "inbox:read");
   const { messages, repos, socket, closed } = await openSocket(hub, reader);
-  await deliverOf(hub, 1, "first");
+  await deliverForAccount(hub, 1, "first");
   await expect.poll(repos).toEqual(["account-1/x"]);
-  const startedAt = async () => (await call("GET", "/api/hub")).json.started_at as string;
-  const first = await startedAt();
-  // workerd evicts an object that was idle for ten seconds. Each check makes it busy again.
-  await vi.waitFor(async () => expect(await startedAt()).not.toBe(first), {
+  const readStartTime = async () => (await call("GET", "/api/hub")).json.started_at as string;
+  const firstStart = await readStartTime();
+  // workerd evicts an object that was idle for ten seconds. Each check ends the idle time.
+  await vi.waitFor(async () => expect(await readStartTime()).not.toBe(firstStart), {
     timeout: 2 * MAX_WAIT_MS,
     interval: 14_000,
   });
-  await deliverOf(hub, 2, "second");
+  await deliverForAccount(hub, 2, "second");
   await expect.poll(repos).toEqual(["account-1/x", "account-2/x"]);
   socket.send("ping");
   await expect.poll(() => messages.at(-1)).toHaveProperty("pong");
   expect(messages.filter(({ status }) => status === "connected")).toHaveLength(1);
 
-  // An idle socket is closed by the next event after the end of its token.
+  // After its token is revoked, an idle socket is closed when the next event arrives.
   const tokens = (await call("GET", "/api/tokens")).json.items as {
     id: string;
     scopes: string[];
@@ -102,12 +102,12 @@ it("evicts an idle object with its sockets open, and sends them the next event",
   await expect
     .poll(async () => (await call("GET", "/metrics")).text)
     .toContain("signalbox_connected_streams 0");
-  await deliverOf(hub, 3, "third");
+  await deliverForAccount(hub, 3, "third");
   expect(await closed).toBe(4401);
   expect(repos()).toEqual(["account-1/x", "account-2/x"]);
 });
 
-it("closes a WebSocket whose client exceeds a limit", async () => {
+it("a WebSocket is closed if its client exceeds a limit", async () => {
   const { hub, token } = await startApi("workerd");
   const reader = await token("--scope", "inbox:read");
   const closeCode = async (messages: (string | Buffer)[]) => {
@@ -121,15 +121,15 @@ it("closes a WebSocket whose client exceeds a limit", async () => {
   expect(await closeCode(Array(120).fill("ping"))).toBe(1008);
 });
 
-it("continues a run after a kill by its alarm, without a request", async () => {
-  const called: string[] = [];
-  const outside = createServer((request, response) => {
-    called.push(request.url ?? "");
+it("an alarm continues a suspended run after a kill, without a request", async () => {
+  const calledPaths: string[] = [];
+  const calledServer = createServer((request, response) => {
+    calledPaths.push(request.url ?? "");
     response.end("{}");
   }).listen(0, "127.0.0.1");
-  onTestFinished(() => void outside.close());
-  await once(outside, "listening");
-  const { port } = outside.address() as AddressInfo;
+  onTestFinished(() => void calledServer.close());
+  await once(calledServer, "listening");
+  const { port } = calledServer.address() as AddressInfo;
   const {
     hub,
     env,
@@ -150,41 +150,47 @@ it("continues a run after a kill by its alarm, without a request", async () => {
     edges: [edge("event", "wait"), edge("wait", "call")],
   });
   await call(200, "POST", `/api/flows/${flow.json.id}/publish`);
-  await deliverOf(hub, 1, "first");
+  await deliverForAccount(hub, 1, "first");
   await hub.stop("SIGKILL");
-  expect(called).toEqual([]);
+  expect(calledPaths).toEqual([]);
   const data = env.SIGNALBOX_DATA ?? "";
   const restarted = await startWorkerProcess({ data, env });
   onTestFinished(async () => void (await restarted.stop("SIGKILL")));
-  await expect.poll(() => called).toEqual(["/later"]);
+  await expect.poll(() => calledPaths).toEqual(["/later"]);
 });
 
-const SAFE = { SIGNALBOX_TOKEN: "the-token-of-the-operator", GITHUB_WEBHOOK_SECRET: SECRET };
+const REQUIRED_ENV = {
+  SIGNALBOX_TOKEN: "the-token-of-the-operator",
+  GITHUB_WEBHOOK_SECRET: SECRET,
+};
 
 it.each([
   {
     missing: "the binding WEBHOOK_STORE",
-    options: { env: SAFE, classes: { TENANT_REGISTRY: "TenantRegistry" } },
+    options: { env: REQUIRED_ENV, classes: { TENANT_REGISTRY: "TenantRegistry" } },
   },
   {
     missing: "GITHUB_WEBHOOK_SECRET",
-    options: { env: { SIGNALBOX_TOKEN: SAFE.SIGNALBOX_TOKEN } },
+    options: { env: { SIGNALBOX_TOKEN: REQUIRED_ENV.SIGNALBOX_TOKEN } },
   },
-])("responds with a problem if it lacks $missing", async ({ missing, options }) => {
-  const worker = await startWorkerProcess({ data: tempFolder(), ...options });
-  onTestFinished(async () => void (await worker.stop()));
-  const response = await fetch(`${worker.url}/healthz`);
-  expect(response.status).toBe(503);
-  expect(await response.json()).toMatchObject({
-    code: "misconfigured",
-    detail: expect.stringContaining(missing),
-  });
-});
+])(
+  "the Worker responds with a problem document if $missing is missing",
+  async ({ missing, options }) => {
+    const worker = await startWorkerProcess({ data: tempFolder(), ...options });
+    onTestFinished(async () => void (await worker.stop()));
+    const response = await fetch(`${worker.url}/healthz`);
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({
+      code: "misconfigured",
+      detail: expect.stringContaining(missing),
+    });
+  },
+);
 
 it.each(["single", "github"])(
-  "refuses requests with a body on one connection, with the tenancy %s",
+  "the Worker rejects successive requests with bodies on one connection, with the tenancy %s",
   async (SIGNALBOX_TENANCY) => {
-    const env = { ...SAFE, SIGNALBOX_TENANCY };
+    const env = { ...REQUIRED_ENV, SIGNALBOX_TENANCY };
     const worker = await startWorkerProcess({ data: tempFolder(), env });
     onTestFinished(async () => void (await worker.stop()));
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -192,14 +198,14 @@ it.each(["single", "github"])(
     const post = (path: string, bytes: number) =>
       new Promise<string>((resolve) => {
         const headers = { "content-type": "application/json", "content-length": bytes };
-        const sent = request(`${worker.url}${path}`, { method: "POST", agent, headers });
-        sent.on("response", (response) => {
+        const clientRequest = request(`${worker.url}${path}`, { method: "POST", agent, headers });
+        clientRequest.on("response", (response) => {
           response.resume();
           response.on("end", () => resolve(String(response.statusCode)));
           response.on("error", (error) => resolve(error.message));
         });
-        sent.on("error", (error) => resolve(error.message));
-        sent.end(Buffer.alloc(bytes, "x"));
+        clientRequest.on("error", (error) => resolve(error.message));
+        clientRequest.end(Buffer.alloc(bytes, "x"));
       });
     for (const bytes of [10, 200_000])
       for (const path of ["/mcp", "/api/tokens", "/mcp", "/webhooks/github", "/mcp"])

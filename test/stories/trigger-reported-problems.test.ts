@@ -1,7 +1,7 @@
 /**
- * What users of systems with trigger callbacks reported, each line as a test through the callback of a
- * real hub. Those about the handshake are in trigger-handshake.test.ts, about bursts in
- * trigger-burst.test.ts, about the SDK in packages/triggers, about schedules in ticker-replicas.test.ts.
+ * Problems that users of other systems with trigger callbacks have reported. Each test checks that the
+ * hub does not have one of them. Tests for other such problems are in trigger-handshake.test.ts,
+ * trigger-burst.test.ts and packages/hub/src/runs/ticker-replicas.test.ts.
  */
 import { operators } from "@signalbox/rules/match/operators.ts";
 import { describe, expect, it } from "vitest";
@@ -16,10 +16,10 @@ interface Run {
 
 const TYPE = "issue.opened";
 
-const RULES = "matching does not depend on the host";
+const SKIP_REASON = "matching does not depend on the host";
 
-describe.each(["SQLite", "workerd"] as const)("field notes, on %s", (backend) => {
-  it("the event's payload is stored, and a crash does not lose it", async () => {
+describe.each(["SQLite", "workerd"] as const)("an event of a trigger server, on %s", (backend) => {
+  it("is stored with its payload, and a crash does not lose it", async () => {
     const story = await startTriggerStory({ backend });
     await story.publish([{ id: "a", type: TYPE }]);
     await story.untilStates({ a: "active" });
@@ -35,9 +35,9 @@ describe.each(["SQLite", "workerd"] as const)("field notes, on %s", (backend) =>
     await story.firedBy(1, ["a"]);
   }, 120_000);
 
-  it("the depth limit stops a chain that a callback has started", async () => {
+  it("cannot start a chain of runs that is longer than the limit", async () => {
     const { call, server, connection, untilStates } = await startTriggerStory({ backend });
-    const listen = (id: string, source: string) => ({
+    const eventNode = (id: string, source: string) => ({
       id,
       type: "Event",
       name: id,
@@ -46,8 +46,8 @@ describe.each(["SQLite", "workerd"] as const)("field notes, on %s", (backend) =>
     await call("POST", "/api/apps/triggers/flows", {
       name: "Loop",
       nodes: [
-        listen("callback", connection),
-        listen("again", "signalbox"),
+        eventNode("callback", connection),
+        eventNode("again", "signalbox"),
         {
           id: "emit",
           type: "EmitEvent",
@@ -59,19 +59,19 @@ describe.each(["SQLite", "workerd"] as const)("field notes, on %s", (backend) =>
     }).then((flow) => call("POST", `/api/flows/${(flow as { id: string }).id}/publish`, {}));
     await untilStates({ callback: "active" });
     await server.notify(TYPE, { n: 1 });
-    const chain = async () => (await call<{ items: Run[] }>("GET", "/api/runs?limit=100")).items;
+    const listRuns = async () => (await call<{ items: Run[] }>("GET", "/api/runs?limit=100")).items;
     await expect
-      .poll(async () => (await chain()).filter(({ status }) => status === "succeeded").length, {
+      .poll(async () => (await listRuns()).filter(({ status }) => status === "succeeded").length, {
         timeout: MAX_WAIT_MS,
       })
-      .toBe(5); // SIGNALBOX_MAX_CHAIN
+      .toBe(5); // the default of SIGNALBOX_MAX_CHAIN
     const { items } = await call<{ items: { id: string }[] }>("GET", "/api/events");
     expect(items).toHaveLength(6);
-    const explained = await call("GET", `/api/events/${items[0]?.id}/explain`);
-    expect(JSON.stringify(explained)).toContain(
+    const explanation = await call("GET", `/api/events/${items[0]?.id}/explain`);
+    expect(JSON.stringify(explanation)).toContain(
       "stopped by the breaker: more than 5 runs triggered each other",
     );
-    expect(await chain()).toHaveLength(5);
+    expect(await listRuns()).toHaveLength(5);
   }, 120_000);
 
   const data = {
@@ -83,13 +83,13 @@ describe.each(["SQLite", "workerd"] as const)("field notes, on %s", (backend) =>
   };
 
   it.for<[string, StoryTrigger["params"], StoryTrigger["params"]]>([
-    ['"123" equals 123', { number: "123" }, { number: "124" }],
-    ['"true" equals true', { urgent: "true" }, { urgent: "false" }],
-    ["nested paths match", { "issue.author.name": "ada" }, { "issue.author.name": "bob" }],
-    ["paths into lists match", { "issue.labels[].name": "p1" }, { "issue.labels[].name": "p2" }],
-    ["blank params match", { title: "", number: null }, { title: "", number: 124 }],
-  ])("%s", async ([, matching, other], { skip }) => {
-    skip(backend === "workerd", RULES);
+    ['the text "123" for the number 123', { number: "123" }, { number: "124" }],
+    ['the text "true" for the value true', { urgent: "true" }, { urgent: "false" }],
+    ["a nested path", { "issue.author.name": "ada" }, { "issue.author.name": "bob" }],
+    ["a path into a list", { "issue.labels[].name": "p1" }, { "issue.labels[].name": "p2" }],
+    ["blank params", { title: "", number: null }, { title: "", number: 124 }],
+  ])("matches a trigger whose params have %s", async ([, matching, other], { skip }) => {
+    skip(backend === "workerd", SKIP_REASON);
     const story = await startTriggerStory({ backend });
     await story.publish([
       { id: "matching", type: TYPE, params: matching ?? {} },
@@ -100,10 +100,10 @@ describe.each(["SQLite", "workerd"] as const)("field notes, on %s", (backend) =>
     await story.firedBy(1, ["matching"]);
   });
 
-  it("every operator can be reached: the schema of the trigger allows it, and it matches", async ({
+  it("matches params with each operator, and the schema of the trigger allows each", async ({
     skip,
   }) => {
-    skip(backend === "workerd", RULES);
+    skip(backend === "workerd", SKIP_REASON);
     const story = await startTriggerStory({ backend });
     const conditions: Record<string, Record<string, unknown>> = {
       eq: { number: { op: "eq", value: "123" } },
@@ -129,7 +129,7 @@ describe.each(["SQLite", "workerd"] as const)("field notes, on %s", (backend) =>
     for (const op of operators) expect(types).toContain(`"${op}"`);
   }, 120_000);
 
-  it("a test exercises the trigger: the event is stored, matched, explained, and runs", async () => {
+  it("can be a test event, which is stored, matched and explained, and starts a run", async () => {
     const { publish, untilStates, call, connection, firedBy } = await startTriggerStory({
       backend,
     });
@@ -147,8 +147,8 @@ describe.each(["SQLite", "workerd"] as const)("field notes, on %s", (backend) =>
     await firedBy(5, ["hub"]);
     const event = await call("GET", `/event?id=${sent.id}`);
     expect(event).toMatchObject({ source: connection, type: TYPE, payload: { repo: "hub", n: 5 } });
-    const explained = JSON.stringify(await call("GET", `/api/events/${sent.id}/explain`));
-    expect(explained).toContain('"matched":true');
-    expect(explained).toContain('"matched":false');
+    const explanation = JSON.stringify(await call("GET", `/api/events/${sent.id}/explain`));
+    expect(explanation).toContain('"matched":true');
+    expect(explanation).toContain('"matched":false');
   }, 120_000);
 });
