@@ -491,7 +491,7 @@ describe("flows pull and push", () => {
     mkdirSync(join(dir, "desk"));
     writeFileSync(join(dir, "desk", "a.json"), "[]");
     expect((await fixture.run("flows", "push", dir)).stderr).toMatch(
-      /a\.json: must contain an object/,
+      /a\.json: must contain a JSON object/,
     );
     expect(existsSync(join(dir, "desk", "app.json"))).toBe(false);
     for (const command of ["flows", "import-flows"]) {
