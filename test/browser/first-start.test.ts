@@ -14,7 +14,7 @@ const send = (title: string) =>
 it("leads from an empty hub to the first flow, and shows events as they arrive", async () => {
   const page = await ui.open("/inbox", { colorScheme: "dark", reducedMotion: "reduce" });
   const path = page.getByRole("region", { name: "First steps" });
-  await page.getByRole("heading", { name: "The line is clear" }).waitFor();
+  await page.getByRole("heading", { name: "No event is waiting" }).waitFor();
   await page.getByText("npx signalbox send github issues --action opened").waitFor();
   await page.getByText("Live", { exact: true }).waitFor();
   expect(await findBarriers(page)).toEqual([]);
@@ -49,7 +49,7 @@ it("shows the first event by itself, and later ones only when asked", async () =
   const ids = json.items.map(({ id }: { id: string }) => id);
   if (ids.length > 0) await ui.call("POST", "/api/events/bulk", { action: "processed", ids });
   const page = await ui.open();
-  await page.getByRole("heading", { name: "The line is clear" }).waitFor();
+  await page.getByRole("heading", { name: "No event is waiting" }).waitFor();
   await page.getByText("Live", { exact: true }).waitFor();
   await send("The first");
   await rows(page).filter({ hasText: "The first" }).waitFor();

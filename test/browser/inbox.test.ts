@@ -176,7 +176,7 @@ describe("the keys", () => {
     await page.getByText("13 events selected").waitFor();
     await page.keyboard.press("e");
     await page.getByText("13 events marked as processed").waitFor();
-    await page.getByRole("heading", { name: "The line is clear" }).waitFor();
+    await page.getByRole("heading", { name: "No event is waiting" }).waitFor();
     await page.getByRole("button", { name: "Undo" }).last().click();
     await page.getByText("13 events marked as waiting").waitFor();
     await expect.poll(() => rows(page).count()).toBe(13);
@@ -326,7 +326,7 @@ describe("an event", () => {
     const deciding = hotline.getByText('issue.labels[].name is "question", wanted "bug"');
     await deciding.waitFor();
     await detail(page).getByText("Digest / Any issue").waitFor();
-    await detail(page).getByText("where “Bug hotline” looked").waitFor();
+    await detail(page).getByText("fields that “Bug hotline” compared").waitFor();
     const marked = page.locator(".json-mark");
     await expect.poll(async () => (await marked.allInnerTexts()).join(" ")).toContain("question");
   });
@@ -334,7 +334,7 @@ describe("an event", () => {
   it("becomes a flow", async () => {
     const page = await ui.open();
     await openLamp(page);
-    await page.getByRole("button", { name: "Make a flow from this" }).click();
+    await page.getByRole("button", { name: "Make a flow from this event" }).click();
     await page.getByRole("textbox", { name: "Name of the flow" }).fill("From the lamp");
     await page.getByRole("button", { name: "Create the flow" }).click();
     await page.waitForURL("**/flows/*");

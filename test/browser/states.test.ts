@@ -83,7 +83,7 @@ const LISTS: readonly List[] = [
     path: ofEvent,
     tab: "Why",
     requests: /\/explain/,
-    empty: "No trigger listens to such events",
+    empty: "No published flow listens to events",
   },
   {
     name: "runs of an event",

@@ -107,7 +107,7 @@ async function tellStory(link: string): Promise<void> {
 
   // Sign in by the link.
   const page = await ui.open("/inbox", { link });
-  await page.getByRole("heading", { name: "The line is clear" }).waitFor();
+  await page.getByRole("heading", { name: "No event is waiting" }).waitFor();
   await page.getByText("Live", { exact: true }).waitFor();
 
   // A webhook arrives, and is shown by itself.
@@ -116,7 +116,7 @@ async function tellStory(link: string): Promise<void> {
 
   // The event becomes the first trigger of a flow.
   await row(page, "The first lamp").click();
-  await page.getByRole("button", { name: "Make a flow from this" }).click();
+  await page.getByRole("button", { name: "Make a flow from this event" }).click();
   await page.getByRole("textbox", { name: "Name of the flow" }).fill(FLOW);
   await page.getByRole("button", { name: "Create the flow" }).click();
   await page.waitForURL("**/flows/*");

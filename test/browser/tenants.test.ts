@@ -9,11 +9,11 @@ it("asks an operator for the tenant, and shows only its events", async () => {
   await page.getByText("There are no tenants yet.", { exact: false }).waitFor();
   await page.getByRole("textbox", { name: "Tenant" }).fill("42");
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "The line is clear" }).waitFor();
+  await page.getByRole("heading", { name: "No event is waiting" }).waitFor();
   await page.getByText(/^42 · /).waitFor();
   await page.getByText("Live", { exact: true }).waitFor();
   await page.reload();
-  await page.getByRole("heading", { name: "The line is clear" }).waitFor();
+  await page.getByRole("heading", { name: "No event is waiting" }).waitFor();
   await page.getByRole("button", { name: "Theme and session" }).click();
   await page.getByRole("menuitem", { name: "Switch tenant" }).click();
   await page.getByRole("heading", { name: "Choose a tenant" }).waitFor();

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import type { Page } from "../api/types.ts";
-import { statsQuery } from "../inbox/strip.tsx";
+import { statsQuery } from "../inbox/inbox-header.tsx";
 import { count } from "../ui/format.ts";
 import { useIsAdmin } from "./session.ts";
 

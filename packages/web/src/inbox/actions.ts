@@ -1,38 +1,41 @@
-/** What can be done with events. Marks can be undone. */
+/** The actions on events: mark as processed or as waiting, with an undo, and replay. */
 import { api, path } from "../api/client.ts";
 import { ApiError } from "../api/problem.ts";
 import type { BulkResult, ReplayResult } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { plural } from "../ui/format.ts";
 import { toastError, toasts } from "../ui/toast.tsx";
-import { patchEvents, shownAs } from "./use-events.ts";
+import { findShownAs, patchEvents } from "./use-events.ts";
 
-/** The hub accepts so many events in one request. */
+/** The maximum number of events in one request, which the hub enforces. */
 const MAX_IDS = { processed: 500, waiting: 500, replay: 50 } as const;
 
-interface Done extends Pick<BulkResult, "ids" | "runs"> {
-  /** What ended the work early. What was done before stays done. */
+interface BatchesResult extends Pick<BulkResult, "ids" | "runs"> {
+  /** Set if a request failed, which skips the remaining batches, or if some events were not replayed. */
   error?: unknown;
 }
 
-async function bulk(ids: readonly string[], action: keyof typeof MAX_IDS): Promise<Done> {
-  const done: Done = { ids: [], runs: 0 };
+async function sendInBatches(
+  ids: readonly string[],
+  action: keyof typeof MAX_IDS,
+): Promise<BatchesResult> {
+  const total: BatchesResult = { ids: [], runs: 0 };
   try {
-    for (let at = 0; at < ids.length; at += MAX_IDS[action]) {
-      const part = ids.slice(at, at + MAX_IDS[action]);
-      const result = await api.post<BulkResult>("/api/events/bulk", { ids: part, action });
-      done.ids.push(...result.ids);
-      done.runs += result.runs;
-      const { length: left } = result.not_replayed;
-      if (left > 0) done.error = busy(left);
+    for (let start = 0; start < ids.length; start += MAX_IDS[action]) {
+      const batch = ids.slice(start, start + MAX_IDS[action]);
+      const result = await api.post<BulkResult>("/api/events/bulk", { ids: batch, action });
+      total.ids.push(...result.ids);
+      total.runs += result.runs;
+      const { length: notReplayed } = result.not_replayed;
+      if (notReplayed > 0) total.error = busyError(notReplayed);
     }
   } catch (error) {
-    done.error = error;
+    total.error = error;
   }
-  return done;
+  return total;
 }
 
-const busy = (count: number) =>
+const busyError = (count: number) =>
   new ApiError({
     status: 503,
     title: "The hub is busy",
@@ -41,7 +44,7 @@ const busy = (count: number) =>
     errors: [],
   });
 
-function refresh(ids: readonly string[]): void {
+function refetchEvents(ids: readonly string[]): void {
   const changed = new Set<unknown>(ids);
   void queryClient.invalidateQueries({
     predicate: ({ queryKey: [topic, id] }) =>
@@ -50,14 +53,15 @@ function refresh(ids: readonly string[]): void {
 }
 
 /**
- * Marks events as processed, or as waiting again. The list changes at once and is put right on
- * failure. Returns whether all of them were marked.
+ * Marks events as processed, or as waiting again. The lists show the new state immediately. If a
+ * request fails, the events that it did not mark get their previous state back. Returns true if no
+ * request failed.
  */
-export async function mark(ids: readonly string[], processed: boolean): Promise<boolean> {
-  const changing = shownAs(!processed, ids);
+export async function markEvents(ids: readonly string[], processed: boolean): Promise<boolean> {
+  const changing = findShownAs(!processed, ids);
   patchEvents(ids, { processed });
-  const { ids: changed, error } = await bulk(ids, processed ? "processed" : "waiting");
-  // Again: meanwhile the list may have got the state from before.
+  const { ids: changed, error } = await sendInBatches(ids, processed ? "processed" : "waiting");
+  // A list that was loaded while the requests were in flight may have the previous state.
   patchEvents(changed, { processed });
   if (error !== undefined) {
     const isMarked = new Set(changed);
@@ -67,12 +71,12 @@ export async function mark(ids: readonly string[], processed: boolean): Promise<
     );
     toastError(error);
   }
-  refresh(ids);
+  refetchEvents(ids);
   if (changed.length > 0)
     toasts.add({
       aspect: "green",
       title: `${plural(changed.length, "event")} marked as ${processed ? "processed" : "waiting"}`,
-      undo: () => void mark(changed, !processed),
+      undo: () => void markEvents(changed, !processed),
     });
   return error === undefined;
 }
@@ -88,26 +92,26 @@ export async function replayEvent(id: string): Promise<void> {
             detail:
               considered === 0
                 ? "No published flow listens to events of this source and type."
-                : `${plural(considered, "trigger")} considered. “Why” shows the reasons.`,
+                : `${plural(considered, "trigger")} considered. The tab “Why” shows the reasons.`,
           },
     );
-    refresh([id]);
+    refetchEvents([id]);
     void queryClient.invalidateQueries({ queryKey: ["runs"] });
   } catch (error) {
     toastError(error);
   }
 }
 
-/** Returns whether all events were replayed. */
-export async function replayAll(ids: readonly string[]): Promise<boolean> {
-  const { ids: replayed, runs, error } = await bulk(ids, "replay");
+/** Returns true if all events were replayed. */
+export async function replayEvents(ids: readonly string[]): Promise<boolean> {
+  const { ids: replayed, runs, error } = await sendInBatches(ids, "replay");
   if (error !== undefined) toastError(error);
   if (replayed.length > 0)
     toasts.add({
       aspect: runs > 0 ? "lunar" : "none",
       title: `${plural(replayed.length, "event")} replayed, ${plural(runs, "run")} started`,
     });
-  refresh(ids);
+  refetchEvents(ids);
   void queryClient.invalidateQueries({ queryKey: ["runs"] });
   return error === undefined;
 }

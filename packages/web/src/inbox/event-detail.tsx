@@ -1,4 +1,4 @@
-/** The event that is open: actions, its newest run as a line of stations, and everything known about it. */
+/** The open event: its actions, the progress of its newest run, and tabs with its details. */
 import { useQuery } from "@tanstack/react-query";
 import { Check, Link2, RotateCcw, Undo2, Workflow, X } from "lucide-react";
 import { useEffect, useState } from "react";
@@ -13,7 +13,7 @@ import { bytes, clockMs, count } from "../ui/format.ts";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { SourceMark } from "../ui/source-mark.tsx";
 import { Tabs } from "../ui/tabs.tsx";
-import { mark, replayEvent } from "./actions.ts";
+import { markEvents, replayEvent } from "./actions.ts";
 import { EventHeaders } from "./event-headers.tsx";
 import { EventPayload } from "./event-payload.tsx";
 import { EventRuns } from "./event-runs.tsx";
@@ -32,17 +32,17 @@ export function EventDetail({
   onClose,
 }: {
   id: string;
-  /** The event as the list has it, which is there before the rest has loaded. */
+  /** The event as in the list, to show until the whole event has loaded; undefined if it is not in the list. */
   item: EventItem | undefined;
   tab: string;
   onTab: (tab: string) => void;
   onClose: () => void;
 }) {
-  const [isMaking, setMaking] = useState(false);
+  const [isFlowDialogOpen, setFlowDialogOpen] = useState(false);
   const isAdmin = useIsAdmin();
   useEffect(() => setFlag("event-seen"), []);
-  const event = useEvent(id);
-  const why = useQuery({
+  const eventQuery = useEvent(id);
+  const verdicts = useQuery({
     queryKey: ["events", id, "explain"],
     queryFn: () => api.get<Page<ExplainedTrigger>>(path`/api/events/${id}/explain`),
   });
@@ -50,20 +50,20 @@ export function EventDetail({
     queryKey: ["runs", { event: id }],
     queryFn: () => api.get<Page<RunItem>>("/api/runs", { event: id, limit: 50 }),
   });
-  const shown = event.data ?? item;
+  const event = eventQuery.data ?? item;
   const newestRun = runs.data?.items[0];
   return (
     <aside
       aria-label="Event"
       className="flex min-h-0 min-w-0 flex-col border-line border-l bg-plate px-5 pt-4"
     >
-      {!shown ? (
-        event.error ? (
+      {!event ? (
+        eventQuery.error ? (
           <>
             <div className="flex justify-end">
               <IconButton size="small" icon={X} label="Close" onClick={onClose} />
             </div>
-            <ErrorState error={event.error} onRetry={() => void event.refetch()} />
+            <ErrorState error={eventQuery.error} onRetry={() => void eventQuery.refetch()} />
           </>
         ) : (
           <SkeletonRows rows={6} />
@@ -71,11 +71,11 @@ export function EventDetail({
       ) : (
         <>
           <div className="flex flex-none items-center gap-[9px]">
-            <SourceMark source={shown.source} />
-            <code className="truncate text-ink-2">{typeOf(shown)}</code>
+            <SourceMark source={event.source} />
+            <code className="truncate text-ink-2">{typeOf(event)}</code>
             <span className="min-w-0 truncate type-meta text-ink-3">
-              {clockMs(shown.received_at)}
-              {` · ${bytes(shown.size)}`} · seq {count(shown.seq)}
+              {clockMs(event.received_at)}
+              {` · ${bytes(event.size)}`} · seq {count(event.seq)}
             </span>
             <span className="flex-1" />
             <CopyButton
@@ -86,17 +86,17 @@ export function EventDetail({
             <IconButton size="small" icon={X} label="Close" onClick={onClose} />
           </div>
           <h2 className="wrap-anywhere mt-2 mb-[2px] line-clamp-3 flex-none type-h2" dir="auto">
-            {titleOf(shown)}{" "}
-            {shown.number !== null && (
-              <span className="font-[450] text-ink-3">#{shown.number}</span>
+            {titleOf(event)}{" "}
+            {event.number !== null && (
+              <span className="font-[450] text-ink-3">#{event.number}</span>
             )}
           </h2>
           <p className="wrap-anywhere line-clamp-2 flex-none type-meta text-ink-2">
-            <bdi>{shown.repo}</bdi>
-            {shown.repo && shown.sender && ", "}
-            {shown.sender && (
+            <bdi>{event.repo}</bdi>
+            {event.repo && event.sender && ", "}
+            {event.sender && (
               <>
-                by <bdi>{shown.sender}</bdi>
+                by <bdi>{event.sender}</bdi>
               </>
             )}
           </p>
@@ -105,14 +105,14 @@ export function EventDetail({
               Replay
             </Button>
             <Button
-              icon={shown.processed ? Undo2 : Check}
-              onClick={() => void mark([id], !shown.processed)}
+              icon={event.processed ? Undo2 : Check}
+              onClick={() => void markEvents([id], !event.processed)}
             >
-              {shown.processed ? "Mark waiting" : "Mark processed"}
+              {event.processed ? "Mark waiting" : "Mark processed"}
             </Button>
             {isAdmin && (
-              <Button icon={Workflow} onClick={() => setMaking(true)}>
-                Make a flow from this
+              <Button icon={Workflow} onClick={() => setFlowDialogOpen(true)}>
+                Make a flow from this event
               </Button>
             )}
           </div>
@@ -126,19 +126,19 @@ export function EventDetail({
               {
                 value: "summary",
                 label: "Summary",
-                content: <EventSummaryTab event={shown} />,
+                content: <EventSummaryTab event={event} />,
               },
               {
                 value: "payload",
                 label: "Payload",
-                content: <EventPayload event={event} />,
+                content: <EventPayload query={eventQuery} />,
               },
               { value: "headers", label: "Headers", content: <EventHeaders id={id} /> },
               {
                 value: "why",
                 label: "Why",
-                count: why.data?.items.length,
-                content: <Why why={why} event={event.data} />,
+                count: verdicts.data?.items.length,
+                content: <Why verdicts={verdicts} event={eventQuery.data} />,
               },
               {
                 value: "runs",
@@ -148,7 +148,9 @@ export function EventDetail({
               },
             ]}
           />
-          {isMaking && <MakeFlowDialog event={shown} onClose={() => setMaking(false)} />}
+          {isFlowDialogOpen && (
+            <MakeFlowDialog event={event} onClose={() => setFlowDialogOpen(false)} />
+          )}
         </>
       )}
     </aside>

@@ -15,7 +15,7 @@ export function EventHeaders({ id }: { id: string }) {
       {({ content_type, headers, size }) => (
         <div className="pb-6">
           <p className="mb-3 type-meta text-ink-3">
-            The body has {bytes(size)}. Signatures and credentials are not kept.
+            The body has {bytes(size)}. The hub does not store signatures and credentials.
           </p>
           <dl className="type-code">
             {Object.entries({ "content-type": content_type, ...headers }).map(([name, value]) => (

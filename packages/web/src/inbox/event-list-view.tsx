@@ -1,4 +1,4 @@
-/** The virtualised list of events, with a pill for new ones. */
+/** The virtualised list of events, with a button that shows new events. */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { Send } from "lucide-react";
 import { useCallback, useEffect, useMemo, useRef } from "react";
@@ -19,8 +19,8 @@ import { useEventRuns } from "./use-event-runs.ts";
 import type { useEvents } from "./use-events.ts";
 
 const HEIGHTS: Record<ListRow["kind"], number> = { day: 34, event: 56 };
-/** The next page is loaded when this many rows are left. */
-const AHEAD = 30;
+/** The next page is loaded when at most this many rows follow the last rendered row. */
+const PREFETCH_ROWS = 30;
 
 export function EventList({
   list,
@@ -56,14 +56,14 @@ export function EventList({
     getItemKey,
     overscan: 10,
   });
-  const items = virtual.getVirtualItems();
-  const lastShown = items.at(-1)?.index ?? 0;
-  useNextPage(list, lastShown >= rows.length - AHEAD);
+  const virtualRows = virtual.getVirtualItems();
+  const lastRendered = virtualRows.at(-1)?.index ?? 0;
+  useNextPage(list, lastRendered >= rows.length - PREFETCH_ROWS);
 
-  const openAt = rows.findIndex((row) => row.kind === "event" && row.event.id === openId);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another event is opened
+  const openIndex = rows.findIndex((row) => row.kind === "event" && row.event.id === openId);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls only when another event is opened
   useEffect(() => {
-    if (openAt >= 0) virtual.scrollToIndex(openAt);
+    if (openIndex >= 0) virtual.scrollToIndex(openIndex);
   }, [openId]);
 
   if (error && events.length === 0)
@@ -77,7 +77,7 @@ export function EventList({
     <>
       <NewPill
         added={added}
-        one="event"
+        noun="event"
         onClick={() => {
           scroller.current?.scrollTo({ top: 0 });
           void showNew();
@@ -85,7 +85,7 @@ export function EventList({
       />
       <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none]">
         <ol className="relative" style={{ height: virtual.getTotalSize() }}>
-          {items.map(({ index, start, size, key }) => {
+          {virtualRows.map(({ index, start, size, key }) => {
             const row = rows[index];
             if (!row) return null;
             const style = { transform: `translateY(${start}px)`, height: size };
@@ -157,13 +157,14 @@ function Empty({ filter }: { filter: Filter }) {
           </Link>
         }
       >
-        Widen the time, or clear the search. Settings shows how long events are kept.
+        Choose a longer time, or clear the search. The page “Settings” shows how long events are
+        kept.
       </EmptyState>
     );
   if (filter.view === "waiting")
     return (
       <EmptyState
-        title="The line is clear"
+        title="No event is waiting"
         command={command}
         actions={
           <>
@@ -174,14 +175,14 @@ function Empty({ filter }: { filter: Filter }) {
           </>
         }
       >
-        No event waits. New ones appear here as they arrive.
-        {isAdmin && " Send one from a terminal, or with the button."}
+        New events appear here as they arrive.
+        {isAdmin && " You can send a test event with this command, or with the button."}
       </EmptyState>
     );
   return (
     <EmptyState title="No event has arrived yet" command={command} actions={send}>
       {isAdmin
-        ? "Point a webhook at this hub, or send a signed sample to it."
+        ? "Configure a webhook with a URL from the page “Sources”, or send a signed test event."
         : "Events of the organization appear here as they arrive."}
     </EmptyState>
   );

@@ -4,14 +4,14 @@ import { JsonTree } from "../ui/json-tree/json-tree.tsx";
 import { type Loadable, Loaded } from "../ui/loaded.tsx";
 import { LargePayload } from "./large-payload.tsx";
 
-export const EventPayload = ({ event }: { event: Loadable<EventView> }) => (
-  <Loaded query={event} rows={6} height={28}>
-    {(loaded) =>
-      loaded.truncated ? (
-        <LargePayload event={loaded} />
+export const EventPayload = ({ query }: { query: Loadable<EventView> }) => (
+  <Loaded query={query} rows={6} height={28}>
+    {(event) =>
+      event.truncated ? (
+        <LargePayload event={event} />
       ) : (
         <div className="flex h-full flex-col pb-4">
-          <JsonTree value={loaded.payload as Json} label="payload" searchable />
+          <JsonTree value={event.payload as Json} label="payload" searchable />
         </div>
       )
     }

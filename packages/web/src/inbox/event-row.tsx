@@ -1,25 +1,25 @@
 /** One event in the list. */
 import { memo } from "react";
 import { Link } from "wouter";
-import type { EventItem } from "../api/types.ts";
+import type { EventItem, RunItem } from "../api/types.ts";
 import { RunChip } from "../runs/run-chip.tsx";
 import { Checkbox } from "../ui/checkbox.tsx";
 import { cx } from "../ui/cx.ts";
 import { clock } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { SourceMark } from "../ui/source-mark.tsx";
-import { lookOfOutcome, originOf, titleOf, typeOf } from "./event-words.ts";
-import type { EventRun } from "./use-event-runs.ts";
+import { originOf, signalOfOutcome, titleOf, typeOf } from "./event-words.ts";
 
-/** More runs than this are counted instead. */
+/** The number of runs that a row shows as chips. Further runs are only counted. */
 const MAX_CHIPS = 2;
 
 interface EventRowProps {
   event: EventItem;
-  runs: readonly EventRun[];
+  runs: readonly RunItem[];
   href: string;
   isOpen: boolean;
   isSelected: boolean;
+  /** Whether any event is selected. Then all rows show their checkboxes. */
   isSelecting: boolean;
   onOpen: (id: string) => void;
   onToggle: (id: string) => void;
@@ -35,8 +35,8 @@ export const EventRow = memo(function EventRow({
   onOpen,
   onToggle,
 }: EventRowProps) {
-  const { aspect, label } = lookOfOutcome(event.outcome);
-  const isQuiet = event.outcome === "unmatched" || event.processed;
+  const { aspect, label } = signalOfOutcome(event.outcome);
+  const isMuted = event.outcome === "unmatched" || event.processed;
   return (
     <div
       className={cx(
@@ -48,6 +48,7 @@ export const EventRow = memo(function EventRow({
         href={href}
         aria-current={isOpen || undefined}
         onClick={(click) => {
+          // With a modifier key, the browser opens the link in a new tab or window.
           if (click.metaKey || click.ctrlKey || click.shiftKey) return;
           click.preventDefault();
           onOpen(event.id);
@@ -63,7 +64,7 @@ export const EventRow = memo(function EventRow({
         <SourceMark source={event.source} />
         <span className="min-w-0">
           <span className="flex gap-[7px] text-[13.5px]/[19px]">
-            <bdi className={cx("truncate", isQuiet ? "font-[450]" : "font-semibold")}>
+            <bdi className={cx("truncate", isMuted ? "font-[450]" : "font-semibold")}>
               {titleOf(event)}
             </bdi>
             {event.number !== null && <span className="text-ink-3">#{event.number}</span>}

@@ -12,7 +12,7 @@ export const EventRuns = ({ runs }: { runs: Loadable<Page<RunItem>> }) => (
     {({ items }) =>
       items.length === 0 ? (
         <EmptyState title="This event has started no run">
-          “Why” shows every trigger that was considered. A replay evaluates them again.
+          The tab “Why” shows the reasons of every trigger. A replay evaluates the triggers again.
         </EmptyState>
       ) : (
         <ul className="flex flex-col gap-2 pb-6">

@@ -1,24 +1,25 @@
-/** The fields of an event that people read first. */
+/** The tab with the properties of an event. */
 import type { ReactNode } from "react";
 import type { EventItem, EventView } from "../api/types.ts";
 import { bytes, clock, count, day } from "../ui/format.ts";
-import { lookOfOutcome, typeOf } from "./event-words.ts";
+import { signalOfOutcome, typeOf } from "./event-words.ts";
 
-/** Only links that a browser opens as a page. */
-const isLink = (url: string | null): url is string => url !== null && /^https?:\/\//.test(url);
+/** Other schemes, such as `javascript:`, must not become links. */
+const isWebUrl = (url: string | null): url is string => url !== null && /^https?:\/\//.test(url);
 
 export function EventSummaryTab({ event }: { event: EventItem | EventView }) {
-  const view = "attempts" in event ? event : undefined;
+  // An item of the list lacks the fields that only the whole event has.
+  const whole = "attempts" in event ? event : undefined;
   const rows: [string, ReactNode][] = [
     ["State", event.processed ? "processed" : "waiting"],
-    ["Runs", lookOfOutcome(event.outcome).label],
+    ["Runs", signalOfOutcome(event.outcome).label],
     ["Type", <code key="type">{typeOf(event)}</code>],
     ["Source", event.source],
     ["Repository", event.repo],
     ["Sender", event.sender],
     [
-      "Page",
-      isLink(event.url) && (
+      "Link",
+      isWebUrl(event.url) && (
         <a className="text-blue underline" href={event.url} target="_blank" rel="noreferrer">
           {event.url}
         </a>
@@ -29,10 +30,13 @@ export function EventSummaryTab({ event }: { event: EventItem | EventView }) {
     ["Number in the log", count(event.seq)],
     ["Claimed by", event.claimed_by],
     ["Claimed until", event.claimed_until && clock(event.claimed_until)],
-    ["Attempts", view && view.attempts > 0 && view.attempts],
-    ["Processed", view?.processed_at && `${day(view.processed_at)}, ${clock(view.processed_at)}`],
-    ["Note", view?.note],
-    ["Delivery id", view?.external_id && <code key="delivery">{view.external_id}</code>],
+    ["Attempts", whole && whole.attempts > 0 && whole.attempts],
+    [
+      "Processed",
+      whole?.processed_at && `${day(whole.processed_at)}, ${clock(whole.processed_at)}`,
+    ],
+    ["Note", whole?.note],
+    ["Delivery id", whole?.external_id && <code key="delivery">{whole.external_id}</code>],
     ["Event id", <code key="id">{event.id}</code>],
   ];
   return (

@@ -7,11 +7,12 @@ it.each([
   ["invoice.paid", "paid", "invoice.paid"],
   ["customer_created", "created", "customer_created"],
   ["ping", "ping", "ping"],
-])("names the type %s with the action %s", (type, action, name) =>
+])("shows the type %s with the action %s as %s", (type, action, name) =>
   expect(typeOf({ type, action })).toBe(name),
 );
 
-it("falls back to the type for events without a title", () => {
-  expect(titleOf({ title: " ", type: "push", action: null })).toBe("push");
-  expect(originOf({ repo: null, sender: "octocat" })).toBe("octocat");
-});
+it("uses the type as the title of an event without a title", () =>
+  expect(titleOf({ title: " ", type: "push", action: null })).toBe("push"));
+
+it("shows only the sender as the origin of an event without a repository", () =>
+  expect(originOf({ repo: null, sender: "octocat" })).toBe("octocat"));

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Stats } from "../api/types.ts";
-import { figuresOf, rateOf } from "./figures.ts";
+import { figuresOf, formatRate } from "./figures.ts";
 
 const point = (events: number, runs = 0, failed = 0) => ({
   at: "2026-11-15T12:00:00Z",
@@ -10,7 +10,7 @@ const point = (events: number, runs = 0, failed = 0) => ({
   p95_ms: runs > 0 ? 900 : null,
 });
 
-it("averages the rate over the slots that are over", () => {
+it("averages the event rate over the last five minutes, without the slot that is not over", () => {
   const stats = {
     runs: { succeeded: 4, failed: 2, queued: 0 },
     series: {
@@ -21,25 +21,27 @@ it("averages the rate over the slots that are over", () => {
     },
   } as unknown as Stats;
   expect(figuresOf(stats)).toEqual({
-    perMinute: 10,
-    events: [900, 10, 10, 10, 10, 10, 1],
-    runsOfDay: 6,
-    runs: [0, 2, 2, 2, 2, 2, 0],
-    failed: 5,
-    failures: [0, 1, 1, 1, 1, 1, 0],
+    eventsPerMinute: 10,
+    runsInDay: 6,
+    failedInHour: 5,
     p95Ms: 1_800,
-    p95s: [0, 900, 900, 900, 900, 900, 0],
+    bars: {
+      events: [900, 10, 10, 10, 10, 10, 1],
+      runs: [0, 2, 2, 2, 2, 2, 0],
+      failed: [0, 1, 1, 1, 1, 1, 0],
+      p95Ms: [0, 900, 900, 900, 900, 900, 0],
+    },
   });
 });
 
-it("is zero for a new hub", () => {
+it("returns zeros and no p95 if there is no series", () => {
   expect(figuresOf({ runs: {}, series: undefined } as unknown as Stats)).toMatchObject({
-    perMinute: 0,
-    runsOfDay: 0,
+    eventsPerMinute: 0,
+    runsInDay: 0,
     p95Ms: null,
   });
 });
 
-it("rounds small rates to a tenth", () => {
-  expect([0, 0.42, 9.96, 41.6, 1_234.4].map(rateOf)).toEqual(["0", "0.4", "10", "42", "1,234"]);
+it("rounds rates below 10 to a tenth, and others to whole numbers", () => {
+  expect([0, 0.42, 9.96, 41.6, 1_234.4].map(formatRate)).toEqual(["0", "0.4", "10", "42", "1,234"]);
 });

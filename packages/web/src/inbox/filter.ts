@@ -1,4 +1,4 @@
-/** What the inbox shows. It is part of the address, so that a view can be shared, saved and reopened. */
+/** The filter of the inbox. It is in the query string of the URL, so that a view can be shared and saved. */
 import type { Query } from "../api/client.ts";
 
 export const VIEWS = ["waiting", "all", "failed", "unmatched"] as const;
@@ -12,7 +12,7 @@ export interface Filter {
   source?: string | undefined;
   type?: string | undefined;
   period?: Period | undefined;
-  /** Only events until this time; set to continue where a long list ends. */
+  /** The time of the newest event to show. The link at the end of a list of maximum length sets it. */
   until?: string | undefined;
   text?: string | undefined;
 }
@@ -34,10 +34,10 @@ export function readFilter(search: string): Filter {
   };
 }
 
-/** The default view has an empty search. */
+/** Returns the query string of the URL, which is empty for the default view. */
 export function writeFilter({ view, source, type, period, until, text }: Filter): string {
   const params = new URLSearchParams();
-  const parts = {
+  const values = {
     view: view === "waiting" ? undefined : view,
     source,
     type,
@@ -45,18 +45,18 @@ export function writeFilter({ view, source, type, period, until, text }: Filter)
     until,
     q: text,
   };
-  for (const [name, value] of Object.entries(parts)) if (value) params.set(name, value);
+  for (const [name, value] of Object.entries(values)) if (value) params.set(name, value);
   const search = params.toString();
   return search ? `?${search}` : "";
 }
 
-/** Whole minutes, so that the same list keeps its key for a while. */
 const MINUTE_MS = 60_000;
 
 export function toListQuery(
   { view, source, type, period, until, text }: Filter,
   now: number,
 ): Query {
+  // Rounded, so that the requests for the pages of a list mostly have the same start.
   const since = period && Math.floor((now - PERIODS[period]) / MINUTE_MS) * MINUTE_MS;
   return {
     source,
@@ -69,5 +69,6 @@ export function toListQuery(
   };
 }
 
+/** If false, an empty list means that no event is waiting, or that no event is stored. */
 export const isNarrowed = ({ view, source, type, period, until, text }: Filter): boolean =>
   view === "failed" || view === "unmatched" || Boolean(source || type || period || until || text);

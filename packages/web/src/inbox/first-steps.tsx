@@ -1,4 +1,4 @@
-/** The guided path of a new hub: each step is done inside the product, and is ticked by what happened. */
+/** The guided path of a new hub. A step is marked as done when the event, the flow or the call exists. */
 import { useQuery } from "@tanstack/react-query";
 import { Bot, Eye, Send, Workflow, X } from "lucide-react";
 import { useEffect, useState } from "react";
@@ -11,32 +11,37 @@ import { NewFlowDialog } from "../flows/new-flow-dialog.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
 import { toastError } from "../ui/toast.tsx";
 import { Track } from "../ui/track.tsx";
-import { pathOf, type Step } from "./guided-path.ts";
+import { guidedPathOf, type Step } from "./guided-path.ts";
+import { statsQuery } from "./inbox-header.tsx";
 import { useSendTest } from "./send-test.tsx";
-import { statsQuery } from "./strip.tsx";
 
-const STEPS: Record<Step, { name: string; teaches: string; action: string; icon: typeof Send }> = {
+const STEPS: Record<
+  Step,
+  { name: string; description: string; action: string; icon: typeof Send }
+> = {
   send: {
     name: "Send a test event",
-    teaches: "The hub signs a sample and sends it to itself, as a webhook of GitHub would arrive.",
+    description: "The hub signs a sample event and sends it to itself, like a webhook of GitHub.",
     action: "Send test event",
     icon: Send,
   },
   see: {
-    name: "See it",
-    teaches: "Open the event: its payload, its headers, and why it started a flow or not.",
+    name: "See the event",
+    description:
+      "Open the event to see its payload, its headers, and why it started a flow or not.",
     action: "Open the newest event",
     icon: Eye,
   },
   make: {
     name: "Make a flow",
-    teaches: "A flow starts on events, on a schedule, or when an agent calls its tool.",
+    description: "A flow starts on events, on a schedule, or when an agent calls its tool.",
     action: "Make a flow",
     icon: Workflow,
   },
   call: {
-    name: "Call it from an agent",
-    teaches: "Publish a flow with a user intent, connect an agent, and let it call the tool.",
+    name: "Call the flow from an agent",
+    description:
+      "Publish a flow with the trigger “User intent”, connect an agent, and let it call the flow’s tool.",
     action: "Connect an agent",
     icon: Bot,
   },
@@ -44,10 +49,10 @@ const STEPS: Record<Step, { name: string; teaches: string; action: string; icon:
 
 export function FirstSteps() {
   const isAdmin = useIsAdmin();
-  // The path makes flows, which members cannot.
+  // One step creates a flow, which members may not do.
   const isHidden = useFlag("path-hidden") || !isAdmin;
-  const hasSeen = useFlag("event-seen");
-  const [isMaking, setMaking] = useState(false);
+  const hasSeenEvent = useFlag("event-seen");
+  const [isFlowDialogOpen, setFlowDialogOpen] = useState(false);
   const [, navigate] = useLocation();
   const sendTest = useSendTest();
   const stats = useQuery({ ...statsQuery, enabled: !isHidden });
@@ -61,22 +66,22 @@ export function FirstSteps() {
     queryFn: () => api.get<Page<RunItem>>("/api/runs", { limit: 100 }),
     enabled: !isHidden,
   });
-  const path =
+  const guidedPath =
     stats.data && flows.data && runs.data
-      ? pathOf({
+      ? guidedPathOf({
           events: stats.data.events.total,
-          hasSeen,
+          hasSeenEvent,
           flows: flows.data.items.length,
-          hasCalled: runs.data.items.some(({ cause }) => cause === "tool"),
+          hasToolCall: runs.data.items.some(({ cause }) => cause === "tool"),
         })
       : undefined;
-  const isAtEnd = path !== undefined && path.now === undefined;
-  // Later, no run among the newest may be a call.
+  const isFinished = guidedPath !== undefined && guidedPath.current === undefined;
+  // Without the flag, the path would return when the newest runs contain no tool call any more.
   useEffect(() => {
-    if (isAtEnd) setFlag("path-hidden");
-  }, [isAtEnd]);
-  if (isHidden || !path?.now) return null;
-  const { teaches, action, icon } = STEPS[path.now];
+    if (isFinished) setFlag("path-hidden");
+  }, [isFinished]);
+  if (isHidden || !guidedPath?.current) return null;
+  const { description, action, icon } = STEPS[guidedPath.current];
   const actions: Record<Step, () => void> = {
     send: sendTest,
     see: () =>
@@ -84,7 +89,7 @@ export function FirstSteps() {
         .get<Page<EventItem>>("/api/events", { limit: 1 })
         .then(({ items: [newest] }) => newest && navigate(`/inbox/${newest.id}?view=all`))
         .catch(toastError),
-    make: () => setMaking(true),
+    make: () => setFlowDialogOpen(true),
     call: () => navigate("/connect"),
   };
   return (
@@ -95,7 +100,7 @@ export function FirstSteps() {
       <div className="min-w-0 flex-1 self-stretch">
         <Track
           label="First steps"
-          stations={path.steps.map(({ step, state }) => ({
+          stations={guidedPath.steps.map(({ step, state }) => ({
             key: step,
             name: STEPS[step].name,
             state,
@@ -103,8 +108,8 @@ export function FirstSteps() {
         />
       </div>
       <div className="flex w-[460px] max-w-full items-center gap-3">
-        <p className="flex-1 type-meta text-ink-2">{teaches}</p>
-        <Button look="primary" icon={icon} onClick={actions[path.now]}>
+        <p className="flex-1 type-meta text-ink-2">{description}</p>
+        <Button look="primary" icon={icon} onClick={actions[guidedPath.current]}>
           {action}
         </Button>
         <IconButton
@@ -114,7 +119,7 @@ export function FirstSteps() {
           onClick={() => setFlag("path-hidden")}
         />
       </div>
-      {isMaking && <NewFlowDialog onClose={() => setMaking(false)} />}
+      {isFlowDialogOpen && <NewFlowDialog onClose={() => setFlowDialogOpen(false)} />}
     </section>
   );
 }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { toNewFlow } from "./flow-from-event.ts";
 
-it("starts on the same source, type and action", () => {
+it("creates a trigger for the same source, type and action", () => {
   expect(toNewFlow({ source: "github", type: "issues", action: "opened" })).toEqual({
     name: "On issues opened",
     nodes: [
@@ -14,7 +14,7 @@ it("starts on the same source, type and action", () => {
   });
 });
 
-it("does not repeat an action that is part of the type", () => {
+it("does not repeat an action with which the type ends", () => {
   const { name, nodes } = toNewFlow({ source: "stripe", type: "invoice.paid", action: "paid" });
   expect([name, nodes[0]?.parameters]).toEqual([
     "On invoice paid",

@@ -1,14 +1,13 @@
-/** The trigger that fires on events like a given one: same source, type and action. */
+/** Converts an event to a new flow. Its trigger fires on events with the same source, type and action. */
 import type { EventItem } from "../api/types.ts";
 import type { NewFlow } from "../flows/new-flow-dialog.tsx";
 
-export type FlowSource = Pick<EventItem, "source" | "type" | "action">;
+export type EventKind = Pick<EventItem, "source" | "type" | "action">;
 
-export function toNewFlow({ source, type, action }: FlowSource): Required<NewFlow> {
-  const words = [type, action !== null && !type.endsWith(action) && action]
-    .filter(Boolean)
-    .join(" ");
-  const name = words.replaceAll(/[._]+/g, " ");
+export function toNewFlow({ source, type, action }: EventKind): Required<NewFlow> {
+  // A type such as `invoice.paid` contains the action.
+  const separateAction = action !== null && !type.endsWith(action) ? action : undefined;
+  const name = [type, separateAction].filter(Boolean).join(" ").replaceAll(/[._]+/g, " ");
   return {
     name: `On ${name}`,
     nodes: [
@@ -18,7 +17,7 @@ export function toNewFlow({ source, type, action }: FlowSource): Required<NewFlo
         parameters: {
           source,
           type,
-          ...(action !== null && !type.endsWith(action) && { params: { action } }),
+          ...(separateAction !== undefined && { params: { action: separateAction } }),
         },
       },
     ],

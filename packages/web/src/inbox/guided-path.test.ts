@@ -1,16 +1,17 @@
 import { expect, it } from "vitest";
-import { pathOf } from "./guided-path.ts";
+import { guidedPathOf } from "./guided-path.ts";
 
-it("leads from the first event to the first call", () => {
-  const start = { events: 0, hasSeen: false, flows: 0, hasCalled: false };
-  expect(pathOf(start).now).toBe("send");
-  expect(pathOf({ ...start, events: 1 }).now).toBe("see");
-  expect(pathOf({ ...start, events: 1, hasSeen: true }).steps.map(({ state }) => state)).toEqual([
-    "done",
-    "done",
-    "now",
-    "next",
-  ]);
-  expect(pathOf({ events: 1, hasSeen: true, flows: 2, hasCalled: false }).now).toBe("call");
-  expect(pathOf({ events: 1, hasSeen: true, flows: 2, hasCalled: true }).now).toBeUndefined();
+it("makes the first step that is not done the current step", () => {
+  const start = { events: 0, hasSeenEvent: false, flows: 0, hasToolCall: false };
+  expect(guidedPathOf(start).current).toBe("send");
+  expect(guidedPathOf({ ...start, events: 1 }).current).toBe("see");
+  expect(
+    guidedPathOf({ ...start, events: 1, hasSeenEvent: true }).steps.map(({ state }) => state),
+  ).toEqual(["done", "done", "now", "next"]);
+  expect(
+    guidedPathOf({ events: 1, hasSeenEvent: true, flows: 2, hasToolCall: false }).current,
+  ).toBe("call");
+  expect(
+    guidedPathOf({ events: 1, hasSeenEvent: true, flows: 2, hasToolCall: true }).current,
+  ).toBeUndefined();
 });

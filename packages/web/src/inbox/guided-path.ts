@@ -1,31 +1,31 @@
-/** Which of the first steps are done. */
+/** Determines which of the first steps are done, and which is the current one. */
 import type { Station } from "../ui/track.tsx";
 
 const STEPS = ["send", "see", "make", "call"] as const;
 export type Step = (typeof STEPS)[number];
 
-export function pathOf(known: {
+export function guidedPathOf(progress: {
   events: number;
-  hasSeen: boolean;
+  hasSeenEvent: boolean;
   flows: number;
-  hasCalled: boolean;
+  hasToolCall: boolean;
 }): {
   steps: { step: Step; state: Station["state"] }[];
-  /** Undefined at the end of the path. */
-  now: Step | undefined;
+  /** The first step that is not done; undefined if all are done. */
+  current: Step | undefined;
 } {
   const isDone: Record<Step, boolean> = {
-    send: known.events > 0,
-    see: known.hasSeen && known.events > 0,
-    make: known.flows > 0,
-    call: known.hasCalled,
+    send: progress.events > 0,
+    see: progress.hasSeenEvent && progress.events > 0,
+    make: progress.flows > 0,
+    call: progress.hasToolCall,
   };
-  const now = STEPS.find((step) => !isDone[step]);
+  const current = STEPS.find((step) => !isDone[step]);
   return {
     steps: STEPS.map((step) => ({
       step,
-      state: isDone[step] ? "done" : step === now ? "now" : "next",
+      state: isDone[step] ? "done" : step === current ? "now" : "next",
     })),
-    now,
+    current,
   };
 }

@@ -1,4 +1,4 @@
-/** The inbox: figures, filters, the live list, and the event that is open. */
+/** The inbox: figures, filters, the live list, and the open event. */
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation, useParams, useSearch } from "wouter";
 import type { EventView } from "../api/types.ts";
@@ -7,13 +7,13 @@ import { useKeys } from "../app/use-global-keys.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { plural } from "../ui/format.ts";
 import { Kbd } from "../ui/kbd.tsx";
-import { mark, replayAll, replayEvent } from "./actions.ts";
+import { markEvents, replayEvent, replayEvents } from "./actions.ts";
 import { EventDetail } from "./event-detail.tsx";
 import { EventList } from "./event-list-view.tsx";
 import { readFilter, writeFilter } from "./filter.ts";
 import { FirstSteps } from "./first-steps.tsx";
+import { InboxHeader } from "./inbox-header.tsx";
 import { SelectionBar } from "./selection-bar.tsx";
-import { Strip } from "./strip.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { useEvents } from "./use-events.ts";
 
@@ -29,13 +29,14 @@ export default function InboxPage() {
   const [tab, setTab] = useState("summary");
   const searchField = useRef<HTMLInputElement>(null);
 
-  const here = writeFilter(filter);
+  const filterQuery = writeFilter(filter);
   const open = (id: string | undefined, replace = true) =>
-    navigate(`/inbox${id === undefined ? "" : `/${id}`}${here}`, { replace });
-  const at = events.findIndex(({ id }) => id === openId);
-  const current = events[at];
-  const move = (step: number) => {
-    const next = events[at < 0 ? 0 : Math.max(0, Math.min(events.length - 1, at + step))];
+    navigate(`/inbox${id === undefined ? "" : `/${id}`}${filterQuery}`, { replace });
+  const openIndex = events.findIndex(({ id }) => id === openId);
+  const openItem = events[openIndex];
+  const moveBy = (step: number) => {
+    const index = openIndex < 0 ? 0 : openIndex + step;
+    const next = events[Math.max(0, Math.min(events.length - 1, index))];
     if (next) open(next.id);
   };
   const toggle = (id: string) =>
@@ -44,41 +45,42 @@ export default function InboxPage() {
       if (!next.delete(id)) next.add(id);
       return next;
     });
-  const markOne = () => {
-    // The open event may have left the list.
-    const event = current ?? queryClient.getQueryData<EventView>(["events", openId]);
+  const markOpenEvent = () => {
+    // The list may not contain the open event.
+    const event = openItem ?? queryClient.getQueryData<EventView>(["events", openId]);
     if (!event) return;
-    void mark([event.id], !event.processed);
-    // The event leaves the list: the next one takes its place.
-    const next = events[at + 1] ?? events[at - 1];
-    if (filter.view === "waiting" && current) open(next?.id);
+    void markEvents([event.id], !event.processed);
+    // The event leaves the list of waiting events, so its neighbour is opened.
+    const neighbour = events[openIndex + 1] ?? events[openIndex - 1];
+    if (filter.view === "waiting" && openItem) open(neighbour?.id);
   };
-  const chosen = [...selected];
-  const clear = () => setSelected(new Set());
-  const clearIf = (isDone: boolean) => isDone && clear();
-  const markChosen = (processed: boolean) => void mark(chosen, processed).then(clearIf);
-  const replayChosen = () => void replayAll(chosen).then(clearIf);
+  const selectedIds = [...selected];
+  const clearSelection = () => setSelected(new Set());
+  const clearIfComplete = (isComplete: boolean) => isComplete && clearSelection();
+  const markSelected = (processed: boolean) =>
+    void markEvents(selectedIds, processed).then(clearIfComplete);
+  const replaySelected = () => void replayEvents(selectedIds).then(clearIfComplete);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another list has another selection
-  useEffect(clear, [here]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another filter shows other events, so the selection is cleared
+  useEffect(clearSelection, [filterQuery]);
   useKeys({
-    j: () => move(1),
-    k: () => move(-1),
-    e: () => (chosen.length > 0 ? markChosen(true) : markOne()),
+    j: () => moveBy(1),
+    k: () => moveBy(-1),
+    e: () => (selectedIds.length > 0 ? markSelected(true) : markOpenEvent()),
     r: () => {
-      if (chosen.length > 0) replayChosen();
+      if (selectedIds.length > 0) replaySelected();
       else if (openId) void replayEvent(openId);
     },
     w: () => setTab("why"),
-    x: () => current && toggle(current.id),
+    x: () => openItem && toggle(openItem.id),
     n: () => void showNew(),
     "/": () => searchField.current?.focus(),
-    escape: () => (selected.size > 0 ? clear() : open(undefined)),
+    escape: () => (selected.size > 0 ? clearSelection() : open(undefined)),
   });
 
   return (
     <div className="flex h-full min-h-0 flex-col">
-      <Strip />
+      <InboxHeader />
       <FirstSteps />
       <Toolbar filter={filter} searchField={searchField} />
       <div
@@ -105,14 +107,14 @@ export default function InboxPage() {
           {selected.size > 0 ? (
             <SelectionBar
               count={selected.size}
-              all={events.length}
-              onAll={() => setSelected(new Set(events.map(({ id }) => id)))}
-              onMark={markChosen}
-              onReplay={replayChosen}
-              onClear={clear}
+              total={events.length}
+              onSelectAll={() => setSelected(new Set(events.map(({ id }) => id)))}
+              onMark={markSelected}
+              onReplay={replaySelected}
+              onClear={clearSelection}
             />
           ) : (
-            <Keys />
+            <ShortcutHints />
           )}
           <p className="sr-only" role="status">
             {added > 0 ? `${plural(added, "new event")}. Press N to show them.` : ""}
@@ -122,7 +124,7 @@ export default function InboxPage() {
           <EventDetail
             key={openId}
             id={openId}
-            item={current}
+            item={openItem}
             tab={tab}
             onTab={setTab}
             onClose={() => open(undefined)}
@@ -133,23 +135,23 @@ export default function InboxPage() {
   );
 }
 
-const KEYS: readonly (readonly [readonly string[], string])[] = [
-  [["J", "K"], "move"],
-  [["E"], "mark processed"],
-  [["R"], "replay"],
-  [["W"], "why"],
-  [["X"], "select"],
-  [["?"], "all keys"],
+const SHORTCUTS: readonly { keys: readonly string[]; action: string }[] = [
+  { keys: ["J", "K"], action: "next, previous" },
+  { keys: ["E"], action: "mark processed" },
+  { keys: ["R"], action: "replay" },
+  { keys: ["W"], action: "show why" },
+  { keys: ["X"], action: "select" },
+  { keys: ["?"], action: "all keys" },
 ];
 
-const Keys = () => (
+const ShortcutHints = () => (
   <div className="flex h-[34px] flex-none items-center gap-[18px] overflow-hidden whitespace-nowrap border-line border-t px-5 type-meta text-ink-2">
-    {KEYS.map(([keys, does]) => (
-      <span key={does} className="inline-flex items-center gap-[6px]">
+    {SHORTCUTS.map(({ keys, action }) => (
+      <span key={action} className="inline-flex items-center gap-[6px]">
         {keys.map((key) => (
           <Kbd key={key}>{key}</Kbd>
         ))}
-        {does}
+        {action}
       </span>
     ))}
   </div>

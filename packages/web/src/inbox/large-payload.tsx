@@ -1,4 +1,4 @@
-/** A payload that is too large for a tree: its JSON as text, in parts. */
+/** Shows the JSON of a payload that is too large for a tree as text, and loads it in parts. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useState } from "react";
@@ -11,7 +11,7 @@ import { bytes } from "../ui/format.ts";
 /** More text makes the page slow; the whole event can still be downloaded. */
 const MAX_PARTS = 8;
 
-/** `event` has the first part. */
+/** `event.payload` is the first part of the text. */
 export function LargePayload({ event }: { event: EventView }) {
   const [isMoreWanted, setMoreWanted] = useState(false);
   const target = path`/api/events/${event.id}`;

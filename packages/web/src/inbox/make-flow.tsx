@@ -1,14 +1,14 @@
-/** A flow that starts on events like this one. */
+/** The dialog that creates a flow from an event. */
 import { NewFlowDialog } from "../flows/new-flow-dialog.tsx";
-import { type FlowSource, toNewFlow } from "./flow-from-event.ts";
+import { type EventKind, toNewFlow } from "./flow-from-event.ts";
 
-export function MakeFlowDialog({ event, onClose }: { event: FlowSource; onClose: () => void }) {
-  const start = toNewFlow(event);
+export function MakeFlowDialog({ event, onClose }: { event: EventKind; onClose: () => void }) {
+  const newFlow = toNewFlow(event);
   return (
     <NewFlowDialog
       title="Make a flow from this event"
-      description={`The flow starts whenever such an event arrives: ${start.nodes[0]?.name}. You can narrow it down in the canvas.`}
-      start={start}
+      description={`The flow starts on every event of this kind: ${newFlow.nodes[0]?.name}. You can add conditions on the canvas.`}
+      start={newFlow}
       onClose={onClose}
     />
   );

@@ -1,4 +1,4 @@
-/** Why a trigger matched an event or not: one line for each condition. A non-match is amber, never red. */
+/** Shows why a trigger matched an event or not. A failed condition is amber, because it is not an error. */
 import { Check, X } from "lucide-react";
 import { cx } from "../ui/cx.ts";
 import type { Line } from "./verdict.ts";
@@ -12,9 +12,9 @@ export function Reasons({ lines }: { lines: readonly Line[] }) {
           className="grid grid-cols-[16px_minmax(0,1fr)] gap-2"
         >
           {holds ? (
-            <Check className="icon mt-[3px] size-[13px] text-green" aria-label="holds" />
+            <Check className="icon mt-[3px] size-[13px] text-green" aria-label="met" />
           ) : (
-            <X className="icon mt-[3px] size-[13px] text-amber" aria-label="does not hold" />
+            <X className="icon mt-[3px] size-[13px] text-amber" aria-label="not met" />
           )}
           <span
             className={cx(

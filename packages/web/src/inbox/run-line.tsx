@@ -1,4 +1,4 @@
-/** The newest run of an event as a line of stations, which changes while the run is under way. */
+/** Shows the progress of a run as stations on a track, and updates it until the run ends. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { api, path } from "../api/client.ts";
@@ -11,21 +11,22 @@ import { Track } from "../ui/track.tsx";
 import { stationsOf } from "./stations.ts";
 
 export function RunLine({ run }: { run: RunItem }) {
-  const key = ["runs", run.id, "line"];
+  const queryKey = ["runs", run.id, "line"];
   const steps = useQuery({
-    queryKey: key,
+    queryKey,
     queryFn: () => api.get<RunWithSteps>(path`/api/runs/${run.id}`),
     placeholderData: (before) => before,
   });
   const isAdmin = useIsAdmin();
   const flow = useQuery({
     queryKey: ["flows", run.flow_id],
+    // Members may not read flows. The stations then have the ids of the nodes instead of their names.
     enabled: isAdmin,
     queryFn: () => api.get<Flow>(path`/api/flows/${run.flow_id}`),
   });
   const isEnded = run.finished_at !== null;
   useLive(isEnded ? undefined : `runs:${run.id}`, ({ kind }) => {
-    if (kind === "run_step") void queryClient.invalidateQueries({ queryKey: key });
+    if (kind === "run_step") void queryClient.invalidateQueries({ queryKey });
   });
   if (!steps.data) return null;
   const label = `Run of ${run.flow_name ?? "the flow"}: ${lookOfRun(steps.data.status).label}`;

@@ -1,18 +1,18 @@
-/** Views that the user has named. They are kept in this browser. */
+/** Filters that the user has saved under a name, in the local storage of the browser. */
 import { useSyncExternalStore } from "react";
 
 export interface SavedView {
   name: string;
-  /** The search of the address. */
+  /** The query string of the URL, such as `?view=failed`. */
   search: string;
 }
 
 const KEY = "signalbox.views";
 const MAX_VIEWS = 50;
 const listeners = new Set<() => void>();
-let views: readonly SavedView[] = read();
+let views: readonly SavedView[] = readViews();
 
-function read(): SavedView[] {
+function readViews(): SavedView[] {
   try {
     return parseViews(localStorage.getItem(KEY) ?? "[]");
   } catch {
@@ -20,7 +20,7 @@ function read(): SavedView[] {
   }
 }
 
-/** Ignores what is not a view: another version may have written it. */
+/** Ignores values that are not views, because another version of the UI may have stored them. */
 export function parseViews(text: string): SavedView[] {
   try {
     const stored: unknown = JSON.parse(text);
@@ -36,22 +36,22 @@ export function parseViews(text: string): SavedView[] {
   }
 }
 
-function show(next: readonly SavedView[]): void {
+function setViews(next: readonly SavedView[]): void {
   views = next;
   for (const listener of listeners) listener();
 }
 
-function save(next: readonly SavedView[]): void {
-  show(next);
+function storeViews(next: readonly SavedView[]): void {
+  setViews(next);
   try {
     localStorage.setItem(KEY, JSON.stringify(next));
   } catch {
-    // Without storage the views last until the page is closed.
+    // Without local storage, the views are lost when the page is closed.
   }
 }
 
-// Another tab has saved or deleted a view.
-globalThis.addEventListener?.("storage", ({ key }) => key === KEY && show(read()));
+// The event is sent if another tab has saved or deleted a view.
+globalThis.addEventListener?.("storage", ({ key }) => key === KEY && setViews(readViews()));
 
 export const useSavedViews = (): readonly SavedView[] =>
   useSyncExternalStore(
@@ -62,8 +62,9 @@ export const useSavedViews = (): readonly SavedView[] =>
     () => views,
   );
 
-/** A view with the same name is replaced. */
+/** Replaces a view with the same name. Above the maximum, the oldest view is removed. */
 export const saveView = (view: SavedView): void =>
-  save([...views.filter(({ name }) => name !== view.name), view].slice(-MAX_VIEWS));
+  storeViews([...views.filter(({ name }) => name !== view.name), view].slice(-MAX_VIEWS));
 
-export const removeView = (name: string): void => save(views.filter((view) => view.name !== name));
+export const removeView = (name: string): void =>
+  storeViews(views.filter((view) => view.name !== name));

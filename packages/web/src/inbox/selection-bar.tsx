@@ -1,19 +1,20 @@
-/** What can be done with the selected events. */
+/** The actions on the selected events. */
 import { Check, RotateCcw, Undo2, X } from "lucide-react";
 import { Button, IconButton } from "../ui/button.tsx";
 import { plural } from "../ui/format.ts";
 
 export function SelectionBar({
   count,
-  all,
-  onAll,
+  total,
+  onSelectAll,
   onMark,
   onReplay,
   onClear,
 }: {
   count: number;
-  all: number;
-  onAll: () => void;
+  /** The number of loaded events. */
+  total: number;
+  onSelectAll: () => void;
   onMark: (processed: boolean) => void;
   onReplay: () => void;
   onClear: () => void;
@@ -37,9 +38,9 @@ export function SelectionBar({
         Replay
       </Button>
       <span className="flex-1" />
-      {count < all && (
-        <Button size="small" look="ghost" onClick={onAll}>
-          Select all {all}
+      {count < total && (
+        <Button size="small" look="ghost" onClick={onSelectAll}>
+          Select all {total}
         </Button>
       )}
       <IconButton size="small" icon={X} label="Clear the selection" onClick={onClear} />

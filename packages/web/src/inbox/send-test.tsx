@@ -1,4 +1,4 @@
-/** Sends a signed sample to the hub's own endpoint: the first event takes ten seconds and no tunnel. */
+/** The dialog in which the hub sends a signed sample to its own webhook endpoint. It needs no public URL. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Send } from "lucide-react";
 import { createContext, type ReactNode, useContext, useState } from "react";
@@ -14,7 +14,7 @@ import { toasts } from "../ui/toast.tsx";
 
 const SendTest = createContext<() => void>(() => {});
 
-/** Opens the dialog, from anywhere in the shell. */
+/** Returns a function that opens the dialog, from any component inside of `SendTestProvider`. */
 export const useSendTest = () => useContext(SendTest);
 
 export function SendTestProvider({ children }: { children: ReactNode }) {
@@ -37,7 +37,7 @@ function SendTestDialog({ onClose }: { onClose: () => void }) {
       open
       onClose={onClose}
       title="Send a test event"
-      description="The hub signs a sample with the endpoint's secret and sends it to itself. It is stored, matched and announced like a real one."
+      description="The hub signs a sample with the endpoint's secret and sends it to itself. The sample is stored and matched, and starts flows, like a real event."
     >
       <Loaded query={kinds} rows={2}>
         {({ items }) => <SendTestForm kinds={items} onClose={onClose} />}
@@ -94,7 +94,7 @@ function SendTestForm({ kinds, onClose }: { kinds: readonly SourceKind[]; onClos
         )}
       </Field>
       <div className="grid grid-cols-2 gap-3">
-        <Field label="Type" hint={isGitHub ? undefined : "Blank: the sample's own type."}>
+        <Field label="Type" hint={isGitHub ? undefined : "Blank: the type of the sample."}>
           {(control) => (
             <TextInput
               {...control}
@@ -109,7 +109,7 @@ function SendTestForm({ kinds, onClose }: { kinds: readonly SourceKind[]; onClos
           )}
         </Field>
         {isGitHub && (
-          <Field label="Action" hint="Blank: the sample's own action.">
+          <Field label="Action" hint="Blank: the action of the sample.">
             {(control) => (
               <TextInput
                 {...control}

@@ -42,7 +42,7 @@ const run = (steps: Step[], status: RunWithSteps["status"] = "running") => ({
   status,
 });
 
-it("shows what is done, what is under way and what is to come", () => {
+it("shows the completed steps, the running step and the nodes that may follow", () => {
   const steps = [
     step("a"),
     step("b", { port: "true" }),
@@ -63,14 +63,14 @@ it("shows what is done, what is under way and what is to come", () => {
   ]);
 });
 
-it("shows nothing to come after the end, and the newest attempt of a step", () => {
+it("shows the newest attempt of a step, and no following nodes after the run has ended", () => {
   const steps = [step("a", { status: "retried" }), step("a", { attempt: 2, status: "failed" })];
   expect(stationsOf(run(steps, "failed"), flowOf("t", "a", "b")).map(({ state }) => state)).toEqual(
     ["done", "failed"],
   );
 });
 
-it("shows a failed attempt as waiting until the next one", () => {
+it("shows a failed attempt as held until the next attempt, unless the run has ended", () => {
   const failed = step("a", { status: "failed", output: { retry_at: 1 } });
   const stateOf = (status: RunWithSteps["status"]) => {
     const station = stationsOf(run([failed], status), undefined)[1];
@@ -80,7 +80,7 @@ it("shows a failed attempt as waiting until the next one", () => {
   expect(stateOf("failed")).toEqual(["failed", ""]);
 });
 
-it("leaves out iterations, parts and skipped steps", () => {
+it("omits loop iterations, parts of steps and skipped steps", () => {
   const steps = [
     step("a", { item: "a:1" }),
     step("b", { item: "#turn-1" }),
@@ -89,7 +89,7 @@ it("leaves out iterations, parts and skipped steps", () => {
   expect(stationsOf(run(steps, "succeeded"), undefined)).toHaveLength(1);
 });
 
-it("keeps the first station and the newest ones of a long run", () => {
+it("shows the trigger and the newest steps of a long run, and the node after them", () => {
   const ids = Array.from({ length: 20 }, (_, index) => `n${index}`);
   const stations = stationsOf(run(ids.slice(0, 12).map((id) => step(id))), flowOf("t", ...ids));
   expect(stations).toHaveLength(6);

@@ -1,4 +1,4 @@
-/** The steps of a run as stations of a line, and what is still to come. */
+/** Converts the steps of a run, and the nodes that may follow, to the stations of a track. */
 import type { Flow, RunWithSteps } from "../api/types.ts";
 import { retryAt } from "../runs/waterfall.ts";
 import { duration } from "../ui/format.ts";
@@ -15,7 +15,7 @@ const STATES: Record<Step["status"], Station["state"]> = {
   skipped: "skipped",
 };
 
-/** More stations do not fit; the run's page shows all. */
+/** More stations do not fit. The page of the run shows all steps. */
 const MAX_STATIONS = 6;
 
 export function stationsOf(
@@ -29,7 +29,7 @@ export function stationsOf(
   for (const step of steps) {
     // Iterations of a loop and parts of a step are details of their node.
     if (step.item !== "" || step.status === "skipped") continue;
-    // The run is not lost: another attempt follows.
+    // The attempt failed, but another one follows.
     const isWaiting = !isEnded && retryAt(step) !== undefined;
     stations.set(step.node_id, {
       key: step.node_id,
@@ -39,14 +39,14 @@ export function stationsOf(
     });
   }
   if (!isEnded && flow)
-    for (const next of reachable([...stations.keys()].at(-1) ?? "", flow.edges))
+    for (const next of findNextNodes([...stations.keys()].at(-1) ?? "", flow.edges))
       if (!stations.has(next)) stations.set(next, { key: next, name: nameOf(next), state: "next" });
   const all = [...stations.values()];
   if (all.length <= MAX_STATIONS) return all;
-  // The first one, and the newest that are known.
-  const at = all.findLastIndex(({ state }) => state !== "next");
-  const from = Math.max(1, Math.min(all.length - MAX_STATIONS + 1, at - MAX_STATIONS + 3));
-  return [...all.slice(0, 1), ...all.slice(from, from + MAX_STATIONS - 1)];
+  // Keeps the trigger, and the stations up to the one after the newest step.
+  const newest = all.findLastIndex(({ state }) => state !== "next");
+  const start = Math.max(1, Math.min(all.length - MAX_STATIONS + 1, newest - MAX_STATIONS + 3));
+  return [...all.slice(0, 1), ...all.slice(start, start + MAX_STATIONS - 1)];
 }
 
 function noteOf(
@@ -61,17 +61,18 @@ function noteOf(
   return finished_at === null ? "" : duration(Date.parse(finished_at) - Date.parse(started_at));
 }
 
-/** The nodes that may follow, nearest first, along the first edge of each. */
-function reachable(from: string, edges: Flow["edges"]): string[] {
-  const found: string[] = [];
-  let at: string | undefined = from;
-  while (at !== undefined && found.length < MAX_STATIONS) {
-    const current: string = at;
-    at = edges.find(
+/** Returns the nodes that may follow, nearest first. Follows the first edge of each node that is not its error edge. */
+function findNextNodes(start: string, edges: Flow["edges"]): string[] {
+  const nodes: string[] = [];
+  let current = start;
+  while (nodes.length < MAX_STATIONS) {
+    const edge = edges.find(
       ({ source, sourceHandle }) => source === current && sourceHandle !== "error",
-    )?.target;
-    if (at === undefined || found.includes(at)) break;
-    found.push(at);
+    );
+    // A loop leads back to a node that is already listed.
+    if (!edge || nodes.includes(edge.target)) break;
+    current = edge.target;
+    nodes.push(current);
   }
-  return found;
+  return nodes;
 }

@@ -24,8 +24,8 @@ const PERIOD_NAMES: Record<Period, string> = {
   "24h": "Last 24 h",
   "7d": "Last 7 days",
 };
-/** A search starts when typing pauses. */
-const PAUSE_MS = 250;
+/** The search starts this long after the last change of the text. */
+const DEBOUNCE_MS = 250;
 
 export function Toolbar({
   filter,
@@ -36,18 +36,22 @@ export function Toolbar({
 }) {
   const [, navigate] = useLocation();
   const sendTest = useSendTest();
-  const go = (change: Partial<Filter>) =>
+  const changeFilter = (change: Partial<Filter>) =>
     navigate(`/inbox${writeFilter({ ...filter, until: undefined, ...change })}`);
   return (
     <div className="flex flex-wrap items-center gap-2 border-line border-b px-5 py-[10px]">
-      <SearchField text={filter.text} onText={(text) => go({ text })} field={searchField} />
+      <SearchField
+        text={filter.text}
+        onSearch={(text) => changeFilter({ text })}
+        field={searchField}
+      />
       <Segments
-        label="Which events"
+        label="Events to show"
         value={filter.view}
         options={VIEWS.map((value) => ({ value, label: VIEW_NAMES[value] }))}
-        onChange={(view) => go({ view })}
+        onChange={(view) => changeFilter({ view })}
       />
-      <TypeFilters filter={filter} go={go} />
+      <SourceAndTypeMenus filter={filter} onChange={changeFilter} />
       <Menu
         label="Time"
         trigger={
@@ -57,17 +61,17 @@ export function Toolbar({
           {
             label: "Any time",
             checked: !filter.period,
-            onSelect: () => go({ period: undefined }),
+            onSelect: () => changeFilter({ period: undefined }),
           },
           ...(Object.keys(PERIOD_NAMES) as Period[]).map((period) => ({
             label: PERIOD_NAMES[period],
             checked: filter.period === period,
-            onSelect: () => go({ period }),
+            onSelect: () => changeFilter({ period }),
           })),
         ]}
       />
       <span className="flex-1" />
-      <Views search={writeFilter(filter)} />
+      <SavedViews search={writeFilter(filter)} />
       <Button icon={Send} onClick={sendTest}>
         Send test event
       </Button>
@@ -77,24 +81,24 @@ export function Toolbar({
 
 function SearchField({
   text = "",
-  onText,
+  onSearch,
   field,
 }: {
   text: string | undefined;
-  onText: (text: string | undefined) => void;
+  onSearch: (text: string | undefined) => void;
   field: RefObject<HTMLInputElement | null>;
 }) {
   const [typed, setTyped] = useState(text);
-  // The address has no blanks at the ends; those in the field may be followed by another word.
-  useEffect(() => setTyped((now) => (now.trim() === text ? now : text)), [text]);
-  const search = useEffectEvent(() => onText(typed.trim() || undefined));
-  const isTyping = typed.trim() !== text;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: every key starts the pause again
+  // The text of the filter is trimmed. Spaces at the end of the field are kept: another word may follow.
+  useEffect(() => setTyped((before) => (before.trim() === text ? before : text)), [text]);
+  const search = useEffectEvent(() => onSearch(typed.trim() || undefined));
+  const isChanged = typed.trim() !== text;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: every change of the text restarts the timer
   useEffect(() => {
-    if (!isTyping) return;
-    const timer = setTimeout(() => search(), PAUSE_MS);
+    if (!isChanged) return;
+    const timer = setTimeout(() => search(), DEBOUNCE_MS);
     return () => clearTimeout(timer);
-  }, [typed, isTyping]);
+  }, [typed, isChanged]);
   return (
     <label className="relative w-[300px] min-w-[180px] flex-initial">
       <span className="sr-only">Search events</span>
@@ -114,17 +118,23 @@ function SearchField({
   );
 }
 
-function TypeFilters({ filter, go }: { filter: Filter; go: (change: Partial<Filter>) => void }) {
-  const types = useEventTypes();
-  const sources = [...new Set(types.map(({ source }) => source))].sort();
-  const listed = [
+function SourceAndTypeMenus({
+  filter,
+  onChange,
+}: {
+  filter: Filter;
+  onChange: (change: Partial<Filter>) => void;
+}) {
+  const eventTypes = useEventTypes();
+  const sources = [...new Set(eventTypes.map(({ source }) => source))].sort();
+  const types = [
     ...new Set(
-      types
+      eventTypes
         .filter(({ source }) => !filter.source || source === filter.source)
         .map(({ type }) => type),
     ),
   ].sort();
-  const menuOf = (
+  const renderMenu = (
     name: string,
     icon: typeof Webhook,
     value: string | undefined,
@@ -154,15 +164,15 @@ function TypeFilters({ filter, go }: { filter: Filter; go: (change: Partial<Filt
   );
   return (
     <>
-      {menuOf("Source", Webhook, filter.source, sources, (source) =>
-        go({ source, type: undefined }),
+      {renderMenu("Source", Webhook, filter.source, sources, (source) =>
+        onChange({ source, type: undefined }),
       )}
-      {menuOf("Type", Tag, filter.type, listed, (type) => go({ type }))}
+      {renderMenu("Type", Tag, filter.type, types, (type) => onChange({ type }))}
     </>
   );
 }
 
-function Views({ search }: { search: string }) {
+function SavedViews({ search }: { search: string }) {
   const views = useSavedViews();
   const [isOpen, setOpen] = useState(false);
   const [name, setName] = useState("");

@@ -1,27 +1,29 @@
-/** The newest runs by the event that started them, in one request for all rows. */
+/** Loads the newest runs in one request for all rows, and groups them by the event that started them. */
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useMemo } from "react";
 import { api } from "../api/client.ts";
 import type { Page, RunItem } from "../api/types.ts";
 
-export type EventRun = RunItem;
+const NO_RUNS: readonly RunItem[] = [];
+const isActive = ({ finished_at }: RunItem) => finished_at === null;
 
-const NO_RUNS: readonly EventRun[] = [];
-const isActive = ({ finished_at }: EventRun) => finished_at === null;
-
-/** Returns a stable array for each event, so that rows are drawn only when their runs change. */
-export function useEventRuns(): (eventId: string) => readonly EventRun[] {
+/**
+ * Returns a function that returns the runs of an event. The arrays stay the same until a run changes, so
+ * that memoized rows do not render again.
+ */
+export function useEventRuns(): (eventId: string) => readonly RunItem[] {
   const { data } = useQuery({
     queryKey: ["runs", "newest"],
-    queryFn: () => api.get<Page<EventRun>>("/api/runs", { limit: 100 }),
-    // Changes are pushed; this only covers a stream that is lost.
+    queryFn: () => api.get<Page<RunItem>>("/api/runs", { limit: 100 }),
+    // The live stream reports changes. Polling also finds those that a broken stream does not report.
     refetchInterval: ({ state }) => (state.data?.items.some(isActive) ? 2_000 : false),
   });
   const byEvent = useMemo(() => {
-    const map = new Map<string, EventRun[]>();
+    const groups = new Map<string, RunItem[]>();
     for (const run of data?.items ?? [])
-      if (run.event_id !== null) map.set(run.event_id, [...(map.get(run.event_id) ?? []), run]);
-    return map;
+      if (run.event_id !== null)
+        groups.set(run.event_id, [...(groups.get(run.event_id) ?? []), run]);
+    return groups;
   }, [data]);
   return useCallback((id) => byEvent.get(id) ?? NO_RUNS, [byEvent]);
 }

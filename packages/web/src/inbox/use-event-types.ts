@@ -1,9 +1,9 @@
-/** The event types that the hub knows, or has received. */
+/** Loads the sources and types of recent events. */
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import type { EventType, Page } from "../api/types.ts";
 
-const NONE: readonly EventType[] = [];
+const NO_TYPES: readonly EventType[] = [];
 
 export function useEventTypes(): readonly EventType[] {
   const { data } = useQuery({
@@ -11,5 +11,5 @@ export function useEventTypes(): readonly EventType[] {
     queryFn: () => api.get<Page<EventType>>("/api/event-types"),
     staleTime: 60_000,
   });
-  return data?.items ?? NONE;
+  return data?.items ?? NO_TYPES;
 }

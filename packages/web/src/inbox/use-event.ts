@@ -2,20 +2,20 @@ import { useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
 import type { EventView } from "../api/types.ts";
 
-/** Larger payloads are cut by the hub. */
-const MAX_PAYLOAD = 8 * 1024 * 1024;
+/** The hub truncates larger payloads. */
+const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
 
-/** An event with its payload. */
+/** Loads an event with its payload. */
 export const useEvent = (id: string | null) =>
   useQuery({
     queryKey: ["events", id],
     queryFn: ({ signal }) =>
-      api.get<EventView>(path`/api/events/${id ?? ""}`, { max_bytes: MAX_PAYLOAD }, signal),
+      api.get<EventView>(path`/api/events/${id ?? ""}`, { max_bytes: MAX_PAYLOAD_BYTES }, signal),
     enabled: id !== null,
-    // A payload never changes, and comparing a large one takes long.
-    structuralSharing: (before, now) =>
-      keepPayload(before as EventView | undefined, now as EventView),
+    // A payload never changes. The default would compare it deeply, which is slow if it is large.
+    structuralSharing: (cached, loaded) =>
+      reusePayload(cached as EventView | undefined, loaded as EventView),
   });
 
-const keepPayload = (before: EventView | undefined, now: EventView): EventView =>
-  before?.id === now.id ? { ...now, payload: before.payload } : now;
+const reusePayload = (cached: EventView | undefined, loaded: EventView): EventView =>
+  cached?.id === loaded.id ? { ...loaded, payload: cached.payload } : loaded;

@@ -1,4 +1,4 @@
-/** The list of events. */
+/** The list of events, and changes to the events in the query cache. */
 import type { InfiniteData } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import type { EventItem, EventView, Page } from "../api/types.ts";
@@ -7,7 +7,7 @@ import { queryClient } from "../app/query-client.ts";
 import { countLocalChange, PAGE_SIZE, usePagedList } from "../app/use-paged-list.ts";
 import { type Filter, toListQuery, writeFilter } from "./filter.ts";
 
-const EVENTS: ItemOrder<EventItem> = {
+const EVENT_ORDER: ItemOrder<EventItem> = {
   orderOf: ({ seq }) => seq,
   isSame: (a, b) =>
     a.outcome === b.outcome && a.processed === b.processed && a.claimed_by === b.claimed_by,
@@ -18,7 +18,7 @@ const LISTS = { queryKey: ["event-list"] };
 
 export const useEvents = (filter: Filter) =>
   usePagedList({
-    ...EVENTS,
+    ...EVENT_ORDER,
     queryKey: ["event-list", writeFilter(filter)],
     fetchPage: (cursor, signal) =>
       api.get<Page<EventItem>>(
@@ -29,7 +29,7 @@ export const useEvents = (filter: Filter) =>
     topic: "events",
     concerns: ({ kind, data }) =>
       kind === "event" || (kind === "change" && (data as { topic?: string }).topic !== "flows"),
-    // What was marked as processed leaves the list of waiting events.
+    // An event that is marked as processed leaves the list of waiting events.
     isShown: ({ processed }) => filter.view !== "waiting" || !processed,
     onRefresh: () => {
       void queryClient.invalidateQueries({ queryKey: ["runs", "newest"] });
@@ -37,14 +37,15 @@ export const useEvents = (filter: Filter) =>
     },
   });
 
-/** Changes events wherever they are shown. */
+/** Changes events in all cached lists, and in the cached details. */
 export function patchEvents(ids: readonly string[], change: Partial<EventItem>): void {
   countLocalChange();
-  const wanted = new Set<unknown>(ids);
+  const changed = new Set<unknown>(ids);
   queryClient.setQueriesData<EventView>(
     {
-      predicate: ({ queryKey: [topic, id, part] }) =>
-        topic === "events" && wanted.has(id) && part === undefined,
+      // Queries such as `["events", id, "headers"]` contain other data.
+      predicate: ({ queryKey: [topic, id, subresource] }) =>
+        topic === "events" && changed.has(id) && subresource === undefined,
     },
     (event) => event && { ...event, ...change },
   );
@@ -52,14 +53,14 @@ export function patchEvents(ids: readonly string[], change: Partial<EventItem>):
     LISTS,
     (data) =>
       data &&
-      (patch(data, EVENTS.isSame, (item) =>
-        wanted.has(item.id) ? { ...item, ...change } : item,
+      (patch(data, EVENT_ORDER.isSame, (item) =>
+        changed.has(item.id) ? { ...item, ...change } : item,
       ) as EventPages),
   );
 }
 
-/** The events among `ids` that a list shows as waiting, or as processed. */
-export function shownAs(processed: boolean, ids: readonly string[]): string[] {
+/** Returns those of `ids` that a cached list shows as processed, or as waiting if `processed` is false. */
+export function findShownAs(processed: boolean, ids: readonly string[]): string[] {
   const wanted = new Set(ids);
   const items = queryClient
     .getQueriesData<EventPages>(LISTS)

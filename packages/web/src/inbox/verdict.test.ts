@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { ExplainedTrigger } from "../api/types.ts";
-import { decidingOf, linesOf, sortTriggers, stateOf } from "./verdict.ts";
+import { findDecidingFields, linesOf, sortTriggers, stateOf } from "./verdict.ts";
 
 type Reasons = NonNullable<ExplainedTrigger["reasons"]>;
 const trigger = (
@@ -17,7 +17,7 @@ const param = (path: string, holds: boolean): Reasons[number] => ({
 });
 const source: Reasons[number] = { on: "source", holds: true, message: "source is github" };
 
-it("shows where the first trigger that did not match looked", () => {
+it("returns the fields because of which a trigger did not match, otherwise those of a match", () => {
   const triggers = [
     trigger("Triage / Opened", true, [source, param("action", true)]),
     trigger("Hotline / Bug", false, [
@@ -26,12 +26,18 @@ it("shows where the first trigger that did not match looked", () => {
       param("issue.labels[].name", false),
     ]),
   ];
-  expect(decidingOf(triggers)).toEqual({ name: "Hotline", paths: ["issue.labels[].name"] });
-  expect(decidingOf(triggers.slice(0, 1))).toEqual({ name: "Triage", paths: ["action"] });
-  expect(decidingOf([trigger("Any / x", true, [source])])).toBeUndefined();
+  expect(findDecidingFields(triggers)).toEqual({
+    flowName: "Hotline",
+    paths: ["issue.labels[].name"],
+  });
+  expect(findDecidingFields(triggers.slice(0, 1))).toEqual({
+    flowName: "Triage",
+    paths: ["action"],
+  });
+  expect(findDecidingFields([trigger("Any / x", true, [source])])).toBeUndefined();
 });
 
-it("says what became of a trigger", () => {
+it("returns the state of a trigger's run, or why there is no run", () => {
   const off: Reasons = [{ on: "active", holds: false, message: "the trigger is switched off" }];
   expect(stateOf(trigger("a", false, off))).toEqual({ text: "switched off" });
   expect(stateOf(trigger("a", false, [param("x", false)]))).toEqual({ text: "did not start" });
@@ -45,7 +51,7 @@ const textOf = (reasons: Reasons) =>
     parts.map(({ text, isCode }) => (isCode ? `<${text}>` : text)).join(""),
   ]);
 
-it("words the reasons, without what always holds", () => {
+it("converts reasons to lines, without the condition that the trigger is active", () => {
   expect(
     textOf([
       { on: "active", holds: true, message: "the trigger is active" },
@@ -66,7 +72,7 @@ it("words the reasons, without what always holds", () => {
   ]);
 });
 
-it("shows a failed type, and nothing for a trigger that is switched off", () => {
+it("returns a line for a type that does not match, and no lines for a trigger that is switched off", () => {
   expect(
     textOf([source, { on: "type", holds: false, message: 'type is "issues", wanted "star"' }]).at(
       -1,
@@ -77,7 +83,7 @@ it("shows a failed type, and nothing for a trigger that is switched off", () => 
   ).toEqual([]);
 });
 
-it("puts near misses before what listens to other events", () => {
+it("separates triggers that listen to other events, and sorts matches before near misses", () => {
   const far = trigger("far", false, [{ on: "type", holds: false, message: "x" }]);
   const off = trigger("off", false, [{ on: "active", holds: false, message: "x" }, source]);
   const miss = trigger("miss", false, [source, param("x", false)]);

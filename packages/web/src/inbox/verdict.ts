@@ -1,4 +1,4 @@
-/** What a verdict says about a trigger, in a few words. */
+/** Converts verdicts to the short texts of the tab “Why”, and sorts the triggers. */
 import type { ExplainedTrigger } from "../api/types.ts";
 import type { ChipProps } from "../ui/chip.tsx";
 
@@ -26,66 +26,81 @@ export function stateOf({
   return { text: first?.on === "active" ? "switched off" : "did not start" };
 }
 
-export interface Deciding {
-  /** The name of the flow. */
-  name: string;
+export interface DecidingFields {
+  flowName: string;
+  /** The paths of the fields in the payload. */
   paths: string[];
 }
 
-/** The first trigger that did not match because of fields of the payload, else the first that matched. */
-export function decidingOf(triggers: readonly ExplainedTrigger[]): Deciding | undefined {
-  for (const wanted of [false, true])
+/**
+ * Returns the fields of the payload because of which a trigger did not match. If there is no such
+ * trigger, returns the fields because of which a trigger matched.
+ */
+export function findDecidingFields(
+  triggers: readonly ExplainedTrigger[],
+): DecidingFields | undefined {
+  for (const isMatch of [false, true])
     for (const { trigger, matched, reasons = [] } of triggers) {
       const paths = reasons
-        .filter(({ holds, path }) => path !== undefined && holds === wanted)
+        .filter(({ holds, path }) => path !== undefined && holds === isMatch)
         .map(({ path }) => path as string);
-      if (matched === wanted && paths.length > 0)
-        return { name: trigger.split(" / ")[0] ?? trigger, paths };
+      if (matched === isMatch && paths.length > 0)
+        return { flowName: trigger.split(" / ")[0] ?? trigger, paths };
     }
   return undefined;
 }
 
-/** How much a verdict teaches: what started, what nearly did, what is switched off, and the rest. */
-const rankOf = ({ matched, reasons }: ExplainedTrigger): number => {
-  if (matched) return 0;
-  const failed = reasons.filter(({ holds }) => !holds);
-  if (failed.some(({ on }) => on === "source" || on === "type")) return 3;
-  return failed.some(({ on }) => on === "active") ? 2 : 1;
-};
+const RANKS = { matched: 0, nearMiss: 1, switchedOff: 2, otherEvents: 3 } as const;
 
-/** The triggers that listen to such events, in this order, and those that listen to others. */
+function rankOf({ matched, reasons }: ExplainedTrigger): number {
+  if (matched) return RANKS.matched;
+  const failed = reasons.filter(({ holds }) => !holds);
+  if (failed.some(({ on }) => on === "source" || on === "type")) return RANKS.otherEvents;
+  return failed.some(({ on }) => on === "active") ? RANKS.switchedOff : RANKS.nearMiss;
+}
+
+/**
+ * Returns the triggers that listen to events of this source and type (`near`), sorted by rank, and the
+ * triggers that listen to other events (`far`).
+ */
 export function sortTriggers(triggers: readonly ExplainedTrigger[]): {
   near: ExplainedTrigger[];
   far: ExplainedTrigger[];
 } {
   const sorted = triggers.toSorted((a, b) => rankOf(a) - rankOf(b));
   return {
-    near: sorted.filter((trigger) => rankOf(trigger) < 3),
-    far: sorted.filter((trigger) => rankOf(trigger) === 3),
+    near: sorted.filter((trigger) => rankOf(trigger) < RANKS.otherEvents),
+    far: sorted.filter((trigger) => rankOf(trigger) === RANKS.otherEvents),
   };
 }
 
-/** A part of a reason: words, or code such as a path or a value. */
+/** A part of a line: plain text, or code such as a path or a value. */
 type Part = { text: string; isCode: boolean };
+/** The source and type of a trigger, or one of its other conditions. */
 export interface Line {
   holds: boolean;
   parts: Part[];
 }
 
-const words = (text: string): Part => ({ text, isCode: false });
+const plain = (text: string): Part => ({ text, isCode: false });
 const code = (text: string): Part => ({ text, isCode: true });
 
-/** `issue.number is 7, wanted gt 10` with its path and values as code. */
-function partsOf(message: string): Part[] {
-  const [, path, found, wanted] = /^(\S+) is (.+), wanted (.+)$/s.exec(message) ?? [];
-  if (path === undefined || found === undefined || wanted === undefined) return [words(message)];
-  return [code(path), words(" is "), code(found), words(", wanted "), code(wanted)];
+/** Splits a message such as `issue.number is 7, wanted gt 10`, so that its path and values are code. */
+function splitMessage(message: string): Part[] {
+  const [, path, actual, wanted] = /^(\S+) is (.+), wanted (.+)$/s.exec(message) ?? [];
+  if (path === undefined || actual === undefined || wanted === undefined) return [plain(message)];
+  return [code(path), plain(" is "), code(actual), plain(", wanted "), code(wanted)];
 }
 
-const unquoted = (message: string): string =>
+/** Returns the actual value in a message, without quotes: `github` for `source is "github", wanted "github"`. */
+const actualValue = (message: string): string =>
   (/ is "(.*)", wanted /s.exec(message)?.[1] ?? / is (.*), wanted /s.exec(message)?.[1]) || message;
 
-/** The reasons to read: what always holds is left out, and the sender and type share a line. */
+/**
+ * Converts reasons to lines. If source and type match, they share a line. The conditions that the
+ * trigger is active and that the tenant is right are left out if they hold. A trigger that is switched
+ * off has no lines: only that decides.
+ */
 export function linesOf({ reasons }: Pick<ExplainedTrigger, "reasons">): Line[] {
   if (reasons.some(({ on, holds }) => on === "active" && !holds)) return [];
   const source = reasons.find(({ on, holds }) => on === "source" && holds);
@@ -95,15 +110,16 @@ export function linesOf({ reasons }: Pick<ExplainedTrigger, "reasons">): Line[] 
     lines.push({
       holds: true,
       parts: [
-        words("source is "),
-        code(unquoted(source.message)),
-        ...(type ? [words(", type is "), code(unquoted(type.message))] : []),
+        plain("source is "),
+        code(actualValue(source.message)),
+        ...(type ? [plain(", type is "), code(actualValue(type.message))] : []),
       ],
     });
   for (const reason of reasons) {
-    const isSaid = reason === source || (reason === type && source !== undefined);
-    const isDull = reason.holds && (reason.on === "active" || reason.on === "tenant");
-    if (!isSaid && !isDull) lines.push({ holds: reason.holds, parts: partsOf(reason.message) });
+    const isInFirstLine = reason === source || (reason === type && source !== undefined);
+    const isTrivial = reason.holds && (reason.on === "active" || reason.on === "tenant");
+    if (!isInFirstLine && !isTrivial)
+      lines.push({ holds: reason.holds, parts: splitMessage(reason.message) });
   }
   return lines;
 }

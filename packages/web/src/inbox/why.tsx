@@ -1,4 +1,4 @@
-/** Every trigger that was considered, with its reasons; the deciding field is marked in the payload. */
+/** The tab “Why”: all triggers with the reasons of their verdicts, and the deciding fields in the payload. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath } from "@signalbox/rules/match/path.ts";
 import { useMemo } from "react";
@@ -11,16 +11,22 @@ import { JsonTree } from "../ui/json-tree/json-tree.tsx";
 import { type Loadable, Loaded } from "../ui/loaded.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { Reasons } from "./reasons.tsx";
-import { type Deciding, decidingOf, linesOf, sortTriggers, stateOf } from "./verdict.ts";
+import {
+  type DecidingFields,
+  findDecidingFields,
+  linesOf,
+  sortTriggers,
+  stateOf,
+} from "./verdict.ts";
 
 export const Why = ({
-  why,
+  verdicts,
   event,
 }: {
-  why: Loadable<Page<ExplainedTrigger>>;
+  verdicts: Loadable<Page<ExplainedTrigger>>;
   event: EventView | undefined;
 }) => (
-  <Loaded query={why} height={48}>
+  <Loaded query={verdicts} height={48}>
     {({ items }) => <Verdicts triggers={items} event={event} />}
   </Loaded>
 );
@@ -33,11 +39,12 @@ function Verdicts({
   event: EventView | undefined;
 }) {
   const { near, far } = useMemo(() => sortTriggers(triggers), [triggers]);
-  const deciding = useMemo(() => decidingOf(near), [near]);
+  const deciding = useMemo(() => findDecidingFields(near), [near]);
   if (triggers.length === 0)
     return (
-      <EmptyState title="No trigger listens to such events">
-        Publish a flow with an Event trigger for this source and type, or make one from this event.
+      <EmptyState title="No published flow listens to events">
+        Publish a flow with an Event trigger for this source and type, or make a flow from this
+        event.
       </EmptyState>
     );
   return (
@@ -48,7 +55,7 @@ function Verdicts({
       {near.length === 0 && (
         <p className="mb-3 text-ink-2">No trigger listens to events of this source and type.</p>
       )}
-      {deciding && event && <Looked deciding={deciding} event={event} />}
+      {deciding && event && <DecidingPayload deciding={deciding} event={event} />}
       {far.length > 0 && (
         <details className="mt-4">
           <summary className="mb-[10px] cursor-pointer text-ink-2">
@@ -101,7 +108,7 @@ function Verdict({ trigger }: { trigger: ExplainedTrigger }) {
   );
 }
 
-function Looked({ deciding, event }: { deciding: Deciding; event: EventView }) {
+function DecidingPayload({ deciding, event }: { deciding: DecidingFields; event: EventView }) {
   const paths = useMemo(
     () => deciding.paths.map((path) => parsePath(path)).filter((path) => path !== undefined),
     [deciding],
@@ -110,7 +117,7 @@ function Looked({ deciding, event }: { deciding: Deciding; event: EventView }) {
     <>
       <h3 className="mt-4 mb-2 flex items-center justify-between">
         <span className="type-strong">Payload</span>
-        <span className="type-meta text-ink-3">where “{deciding.name}” looked</span>
+        <span className="type-meta text-ink-3">fields that “{deciding.flowName}” compared</span>
       </h3>
       <JsonTree value={event.payload as Json} label="payload" marked={paths} maxRows={24} />
     </>

@@ -15,7 +15,7 @@ export function EventInput({ id }: { id: string }) {
         </ButtonLink>
       </div>
       <div className="min-h-0 flex-1">
-        <EventPayload event={event} />
+        <EventPayload query={event} />
       </div>
     </div>
   );

@@ -1,11 +1,11 @@
 /** A chip for a run of an event: the flow, and the duration, the status or the error. */
-import type { EventRun } from "../inbox/use-event-runs.ts";
+import type { RunItem } from "../api/types.ts";
 import { Chip } from "../ui/chip.tsx";
 import { duration } from "../ui/format.ts";
 import { lookOfRun } from "./look-of-run.ts";
 
 /** For other statuses, the chip shows the duration. */
-const NOTES: Partial<Record<EventRun["status"], string>> = {
+const NOTES: Partial<Record<RunItem["status"], string>> = {
   queued: "queued",
   held: "held",
   waiting: "waiting",
@@ -13,7 +13,7 @@ const NOTES: Partial<Record<EventRun["status"], string>> = {
   cancelled: "cancelled",
 };
 
-export function RunChip({ run }: { run: EventRun }) {
+export function RunChip({ run }: { run: RunItem }) {
   const { aspect, icon, label } = lookOfRun(run.status);
   const took = runDuration(run);
   const text =
@@ -33,7 +33,7 @@ export function RunChip({ run }: { run: EventRun }) {
 }
 
 /** A short description of an error. */
-function errorNote(error: EventRun["error"]): string | undefined {
+function errorNote(error: RunItem["error"]): string | undefined {
   if (!error) return undefined;
   const { status } = (error.details ?? {}) as { status?: unknown };
   if (typeof status === "number") return `HTTP ${status}`;
@@ -42,7 +42,7 @@ function errorNote(error: EventRun["error"]): string | undefined {
 
 /** The duration in milliseconds, up to now if the run has not ended; undefined if it has not started. */
 export function runDuration(
-  { started_at, finished_at }: Pick<EventRun, "started_at" | "finished_at">,
+  { started_at, finished_at }: Pick<RunItem, "started_at" | "finished_at">,
   now = Date.now(),
 ): number | undefined {
   if (started_at === null) return undefined;

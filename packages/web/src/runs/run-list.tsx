@@ -59,7 +59,7 @@ export function RunList({
     <>
       <NewPill
         added={added}
-        one="run"
+        noun="run"
         onClick={() => {
           scroller.current?.scrollTo({ top: 0 });
           void showNew();

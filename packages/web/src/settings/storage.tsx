@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { Stats } from "../api/types.ts";
 import { useSession } from "../app/session.ts";
-import { statsQuery } from "../inbox/strip.tsx";
+import { statsQuery } from "../inbox/inbox-header.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { ago, bytes, count } from "../ui/format.ts";
 import { Loaded } from "../ui/loaded.tsx";

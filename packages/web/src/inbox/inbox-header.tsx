@@ -1,4 +1,4 @@
-/** The figures of the hub. */
+/** The header of the inbox, with the number of waiting events, rates and failures. */
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { api } from "../api/client.ts";
@@ -6,7 +6,7 @@ import type { Stats } from "../api/types.ts";
 import { count, duration } from "../ui/format.ts";
 import { Sparkline } from "../ui/sparkline.tsx";
 import { SplitFlap } from "../ui/split-flap.tsx";
-import { figuresOf, rateOf } from "./figures.ts";
+import { figuresOf, formatRate } from "./figures.ts";
 
 export const statsQuery = {
   queryKey: ["stats"],
@@ -14,7 +14,7 @@ export const statsQuery = {
   refetchInterval: 15_000,
 };
 
-export function Strip() {
+export function InboxHeader() {
   const { data } = useQuery(statsQuery);
   return (
     <header className="flex min-h-[71px] flex-none items-center overflow-hidden border-line border-b py-[13px] pl-5">
@@ -64,29 +64,42 @@ function Figure({
   );
 }
 
-/** On a narrow page the figures count more than their charts. */
-const IF_ROOM = "max-[1430px]:hidden";
+/** On a narrow page, hides a sparkline to leave space for the figures. */
+const HIDDEN_IF_NARROW = "max-[1430px]:hidden";
 
 function Figures({ stats }: { stats: Stats }) {
-  const { perMinute, events, runsOfDay, runs, failed, failures, p95Ms, p95s } = figuresOf(stats);
+  const { eventsPerMinute, runsInDay, failedInHour, p95Ms, bars } = figuresOf(stats);
   const [p95 = "–", p95Unit = ""] = p95Ms === null ? [] : duration(p95Ms).split(" ");
   return (
     <>
       <Gauge>
-        <Figure value={rateOf(perMinute)} unit="/ min" label="events" />
-        <Sparkline values={events} label="events of the last minutes" />
+        <Figure value={formatRate(eventsPerMinute)} unit="/ min" label="events" />
+        <Sparkline values={bars.events} label="events in the last minutes" />
       </Gauge>
       <Gauge>
-        <Figure value={count(runsOfDay)} unit="in 24 h" label="runs" />
-        <Sparkline values={runs} label="runs of the last minutes" />
+        <Figure value={count(runsInDay)} unit="in 24 h" label="runs" />
+        <Sparkline values={bars.runs} label="runs in the last minutes" />
       </Gauge>
       <Gauge>
-        <Figure value={count(failed)} unit="failed" label="of the last hour" isAlarm={failed > 0} />
-        <Sparkline values={failures} label="failures of the last minutes" className={IF_ROOM} />
+        <Figure
+          value={count(failedInHour)}
+          unit="failed"
+          label="in the last hour"
+          isAlarm={failedInHour > 0}
+        />
+        <Sparkline
+          values={bars.failed}
+          label="failed runs in the last minutes"
+          className={HIDDEN_IF_NARROW}
+        />
       </Gauge>
       <Gauge>
-        <Figure value={p95} unit={p95Unit} label="p95 of a run" />
-        <Sparkline values={p95s} label="p95 of the last minutes" className={IF_ROOM} />
+        <Figure value={p95} unit={p95Unit} label="p95 run duration" />
+        <Sparkline
+          values={bars.p95Ms}
+          label="p95 run duration in the last minutes"
+          className={HIDDEN_IF_NARROW}
+        />
       </Gauge>
     </>
   );
