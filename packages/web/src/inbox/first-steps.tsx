@@ -41,7 +41,7 @@ const STEPS: Record<
   call: {
     name: "Call the flow from an agent",
     description:
-      "Publish a flow with the trigger “User intent”, connect an agent, and let it call the flow’s tool.",
+      "Publish a flow with the trigger “MCP tool”, connect an agent, and let it call the flow’s tool.",
     action: "Connect an agent",
     icon: Bot,
   },
