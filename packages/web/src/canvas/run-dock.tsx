@@ -3,8 +3,8 @@ import { FlaskConical, Pin, PinOff, RotateCw, Square, X } from "lucide-react";
 import { useState } from "react";
 import type { RunWithSteps } from "../api/types.ts";
 import { loadPin } from "../runs/load-pin.ts";
-import { lookOfRun } from "../runs/look-of-run.ts";
 import { isEnded } from "../runs/run-data.ts";
+import { signalOfRun } from "../runs/signal-of-run.ts";
 import { StepDetail } from "../runs/step-detail.tsx";
 import { newestStepOf } from "../runs/waterfall.ts";
 import { Waterfall } from "../runs/waterfall-view.tsx";
@@ -34,7 +34,7 @@ export function RunDock({
   const [nth, setNth] = useState(0);
   if (!run) return null;
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
-  const { aspect, label } = lookOfRun(run.status);
+  const { aspect, label } = signalOfRun(run.status);
   const node = chosen === undefined ? undefined : nodes.get(chosen);
   const stepsOfNode = run.steps.filter(({ node_id }) => node_id === chosen);
   const step =

@@ -17,7 +17,7 @@ import { AuthorizationButtons } from "./authorization-buttons.tsx";
 import { CallToolDialog } from "./call-tool-dialog.tsx";
 import { ConnectionDialog } from "./connection-dialog.tsx";
 import { accessText, isSignIn } from "./connection-form.ts";
-import { lookOfConnection } from "./connection-words.ts";
+import { signalOfConnection } from "./connection-words.ts";
 import { Subscriptions } from "./subscriptions.tsx";
 
 /** As often as the list, so that both show the same state. */
@@ -55,7 +55,7 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
       </div>
     );
   if (!data) return <SkeletonRows rows={6} />;
-  const { aspect, label } = lookOfConnection(data);
+  const { aspect, label } = signalOfConnection(data);
   const access = accessText(data.credentials);
   return (
     <aside

@@ -1,25 +1,20 @@
 import type { Connection, Subscription } from "../api/types.ts";
-import type { Aspect } from "../ui/signal-head.tsx";
+import type { Signal } from "../ui/signal-head.tsx";
 
-interface Look {
-  aspect: Aspect;
-  label: string;
-}
-
-const CONNECTIONS: Record<Connection["status"], Look> = {
+const CONNECTIONS: Record<Connection["status"], Signal> = {
   ok: { aspect: "green", label: "responds" },
   failed: { aspect: "red", label: "does not respond" },
   needs_authorization: { aspect: "amber", label: "needs authorization" },
   unknown: { aspect: "lunar", label: "not checked yet" },
 };
-export const lookOfConnection = ({ status }: Pick<Connection, "status">): Look =>
+export const signalOfConnection = ({ status }: Pick<Connection, "status">): Signal =>
   CONNECTIONS[status];
 
-const SUBSCRIPTIONS: Record<Subscription["state"], Look> = {
+const SUBSCRIPTIONS: Record<Subscription["state"], Signal> = {
   configuring: { aspect: "lunar", label: "being configured at the server" },
   active: { aspect: "green", label: "active" },
   paused: { aspect: "none", label: "paused" },
   failed: { aspect: "red", label: "failed" },
 };
-export const lookOfSubscription = ({ state }: Pick<Subscription, "state">): Look =>
+export const signalOfSubscription = ({ state }: Pick<Subscription, "state">): Signal =>
   SUBSCRIPTIONS[state];

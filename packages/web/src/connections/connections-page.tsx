@@ -15,7 +15,7 @@ import { SignalHead } from "../ui/signal-head.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { ConnectionDetail } from "./connection-detail.tsx";
 import { ConnectionDialog } from "./connection-dialog.tsx";
-import { lookOfConnection } from "./connection-words.ts";
+import { signalOfConnection } from "./connection-words.ts";
 
 export default function ConnectionsPage() {
   usePageTitle("Connections");
@@ -85,7 +85,7 @@ export default function ConnectionsPage() {
 }
 
 function Row({ connection, isOpen }: { connection: Connection; isOpen: boolean }) {
-  const { aspect, label } = lookOfConnection(connection);
+  const { aspect, label } = signalOfConnection(connection);
   return (
     <Link
       href={`/connections/${connection.id}`}

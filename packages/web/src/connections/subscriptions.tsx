@@ -12,7 +12,7 @@ import { ago } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
-import { lookOfSubscription } from "./connection-words.ts";
+import { signalOfSubscription } from "./connection-words.ts";
 
 export function Subscriptions({ connection }: { connection: string }) {
   const key = ["connections", "subscriptions", connection];
@@ -51,7 +51,7 @@ export function Subscriptions({ connection }: { connection: string }) {
   return (
     <ul className="flex flex-col gap-2 pb-6">
       {data.items.map((one) => {
-        const { aspect, label } = lookOfSubscription(one);
+        const { aspect, label } = signalOfSubscription(one);
         const flow = flows.data?.items.find(({ id }) => id === one.flow_id);
         return (
           <li key={one.id} className="tile flex items-start gap-3 px-3 py-2">

@@ -1,6 +1,6 @@
 /** Selects and groups the flows of the list, and describes their state for the cards. */
 import type { App, FlowItem } from "../api/types.ts";
-import { lookOfRun } from "../runs/look-of-run.ts";
+import { signalOfRun } from "../runs/signal-of-run.ts";
 import type { Aspect } from "../ui/signal-head.tsx";
 
 export type FlowView = "all" | "published" | "drafts" | "attention";
@@ -84,6 +84,6 @@ export function lastRunSignal({ last_run }: Pick<FlowItem, "last_run">): {
   label: string;
 } {
   if (!last_run) return { aspect: "none", label: "has never run" };
-  const { aspect, label } = lookOfRun(last_run.status);
+  const { aspect, label } = signalOfRun(last_run.status);
   return { aspect, label: `last run: ${label}` };
 }

@@ -1,7 +1,7 @@
 import { Link } from "wouter";
 import type { Page, RunItem } from "../api/types.ts";
-import { lookOfRun } from "../runs/look-of-run.ts";
 import { runDuration } from "../runs/run-chip.tsx";
+import { signalOfRun } from "../runs/signal-of-run.ts";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ago, duration } from "../ui/format.ts";
 import { type Loadable, Loaded } from "../ui/loaded.tsx";
@@ -28,7 +28,7 @@ export const EventRuns = ({ runs }: { runs: Loadable<Page<RunItem>> }) => (
 );
 
 function RunLink({ run }: { run: RunItem }) {
-  const { aspect, label } = lookOfRun(run.status);
+  const { aspect, label } = signalOfRun(run.status);
   const took = runDuration(run);
   return (
     <Link

@@ -1,7 +1,7 @@
 /** The texts that the inbox shows for an event, its type, and the outcome of its runs. */
 
 import type { EventItem } from "../api/types.ts";
-import type { Aspect } from "../ui/signal-head.tsx";
+import type { Signal } from "../ui/signal-head.tsx";
 
 /** Appends the action to the type, as in `issues.opened`, unless the type already ends with it. */
 export const typeOf = ({ type, action }: Pick<EventItem, "type" | "action">): string =>
@@ -15,11 +15,6 @@ export const titleOf = (event: Pick<EventItem, "title" | "type" | "action">): st
 /** Returns the repository and the sender, as in `octocat/hello-world · octocat`. */
 export const originOf = ({ repo, sender }: Pick<EventItem, "repo" | "sender">): string =>
   [repo, sender].filter(Boolean).join(" · ");
-
-interface Signal {
-  aspect: Aspect;
-  label: string;
-}
 
 const OUTCOMES: Record<EventItem["outcome"], Signal> = {
   unmatched: { aspect: "none", label: "no trigger matched" },

@@ -6,7 +6,7 @@ import type { Flow, RunItem, RunWithSteps } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
 import { queryClient } from "../app/query-client.ts";
 import { useIsAdmin } from "../app/session.ts";
-import { lookOfRun } from "../runs/look-of-run.ts";
+import { signalOfRun } from "../runs/signal-of-run.ts";
 import { Track } from "../ui/track.tsx";
 import { stationsOf } from "./stations.ts";
 
@@ -29,7 +29,7 @@ export function RunLine({ run }: { run: RunItem }) {
     if (kind === "run_step") void queryClient.invalidateQueries({ queryKey });
   });
   if (!steps.data) return null;
-  const label = `Run of ${run.flow_name ?? "the flow"}: ${lookOfRun(steps.data.status).label}`;
+  const label = `Run of ${run.flow_name ?? "the flow"}: ${signalOfRun(steps.data.status).label}`;
   return (
     <Link href={`/runs/${run.id}`} className="mb-3 block flex-none rounded-tile" title={label}>
       <Track stations={stationsOf(steps.data, flow.data)} label={label} />

@@ -2,7 +2,7 @@
 import type { RunItem } from "../api/types.ts";
 import { Chip } from "../ui/chip.tsx";
 import { duration } from "../ui/format.ts";
-import { lookOfRun } from "./look-of-run.ts";
+import { signalOfRun } from "./signal-of-run.ts";
 
 /** For other statuses, the chip shows the duration. */
 const NOTES: Partial<Record<RunItem["status"], string>> = {
@@ -14,7 +14,7 @@ const NOTES: Partial<Record<RunItem["status"], string>> = {
 };
 
 export function RunChip({ run }: { run: RunItem }) {
-  const { aspect, icon, label } = lookOfRun(run.status);
+  const { aspect, icon, label } = signalOfRun(run.status);
   const took = runDuration(run);
   const text =
     errorNote(run.error) ?? NOTES[run.status] ?? (took === undefined ? "" : duration(took));

@@ -9,11 +9,11 @@ import { clockMs, day, duration } from "../ui/format.ts";
 import { type Tab, Tabs } from "../ui/tabs.tsx";
 import { ErrorView } from "./error-view.tsx";
 import { EventInput } from "./event-input.tsx";
-import { lookOfRun } from "./look-of-run.ts";
 import { isDraft } from "./replay.ts";
 import { runDuration } from "./run-chip.tsx";
 import { isEnded, type RunFields } from "./run-data.ts";
 import { describeCause } from "./run-filter.ts";
+import { signalOfRun } from "./signal-of-run.ts";
 import { ValueView } from "./value-view.tsx";
 
 export function RunDetail({
@@ -28,7 +28,7 @@ export function RunDetail({
   tab: string | undefined;
   onTab: (tab: string) => void;
 }) {
-  const { aspect, label } = lookOfRun(run.status);
+  const { aspect, label } = signalOfRun(run.status);
   const tabs: Tab[] = [
     { value: "about", label: "About", content: <Facts run={run} trigger={trigger} /> },
     ...(run.error

@@ -5,11 +5,11 @@ import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { clock, day, duration } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
-import { lookOfRun } from "./look-of-run.ts";
 import { isDraft } from "./replay.ts";
 import { runDuration } from "./run-chip.tsx";
 import { isEnded, type RunFields } from "./run-data.ts";
 import { describeCause } from "./run-filter.ts";
+import { signalOfRun } from "./signal-of-run.ts";
 import { useNow } from "./use-now.ts";
 
 export function RunHeader({
@@ -37,7 +37,7 @@ export function RunHeader({
   onEdit: (() => void) | undefined;
 }) {
   const now = useNow(!isEnded(run));
-  const { aspect, label } = lookOfRun(run.status);
+  const { aspect, label } = signalOfRun(run.status);
   const took = runDuration(run, now);
   const version = isDraft(run) ? "draft" : `v${run.version}`;
   return (

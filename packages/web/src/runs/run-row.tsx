@@ -7,10 +7,10 @@ import { Chip } from "../ui/chip.tsx";
 import { cx } from "../ui/cx.ts";
 import { clock, day, dayMark, duration } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
-import { lookOfRun } from "./look-of-run.ts";
 import { isDraft } from "./replay.ts";
 import { runDuration } from "./run-chip.tsx";
 import { describeCause } from "./run-filter.ts";
+import { signalOfRun } from "./signal-of-run.ts";
 import { useNow } from "./use-now.ts";
 
 export const RunRow = memo(function RunRow({
@@ -27,7 +27,7 @@ export const RunRow = memo(function RunRow({
   isSelecting: boolean;
   onToggle: (id: string) => void;
 }) {
-  const { aspect, label, icon } = lookOfRun(run.status);
+  const { aspect, label, icon } = signalOfRun(run.status);
   const took = runDuration(run, useNow(run.finished_at === null));
   const otherDay = dayMark(run.created_at);
   const name = run.flow_name ?? "a deleted flow";

@@ -8,8 +8,8 @@ import { iconOf } from "../canvas/node-icon.tsx";
 import { type Step, signalOfStep } from "../canvas/run-states.ts";
 import { cx } from "../ui/cx.ts";
 import { duration } from "../ui/format.ts";
-import { lookOfRun } from "./look-of-run.ts";
 import { isEnded, type RunFields } from "./run-data.ts";
+import { signalOfRun } from "./signal-of-run.ts";
 import { iterationText, ordinal, partText } from "./step-names.ts";
 import { useNow } from "./use-now.ts";
 import {
@@ -191,7 +191,7 @@ const Row = memo(function Row({
 /** Describes the colour of a bar for screen readers. */
 function labelOf({ kind, step }: WaterfallRow, { status }: Pick<RunFields, "status">): string {
   if (kind === "wait" || kind === "queue") return "waits";
-  return step ? signalOfStep(step.status).label : lookOfRun(status).label;
+  return step ? signalOfStep(step.status).label : signalOfRun(status).label;
 }
 
 const RUN_BARS: Record<RunFields["status"], string> = {
@@ -239,7 +239,7 @@ function RowName({
 
 /** The text beside the bar: the error, or the port at which the run continued. */
 function textOf({ kind, step }: WaterfallRow, { status }: Pick<RunFields, "status">): string {
-  if (kind === "run") return lookOfRun(status).label;
+  if (kind === "run") return signalOfRun(status).label;
   if (kind === "queue" || kind === "wait" || !step) return "";
   if (step.error) return step.error.message;
   if (step.status === "skipped" || step.status === "waiting") return step.status;

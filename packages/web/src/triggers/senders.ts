@@ -1,7 +1,7 @@
 /** The sources of Event triggers: connections with triggers, webhooks, and tools that the hub polls. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Connection, Source, SourceKind } from "../api/types.ts";
-import { lookOfConnection } from "../connections/connection-words.ts";
+import { signalOfConnection } from "../connections/connection-words.ts";
 import { textOf } from "./text-of.ts";
 
 export interface Senders {
@@ -45,7 +45,7 @@ interface OptionGroup {
 
 const connectionOption = (connection: Connection): SenderOption => ({
   value: connection.id,
-  label: `${connection.name} · ${lookOfConnection(connection).label}`,
+  label: `${connection.name} · ${signalOfConnection(connection).label}`,
 });
 
 /** The sources to choose from, and the current source if it is not one of them. */

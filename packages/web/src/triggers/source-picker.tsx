@@ -2,7 +2,7 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { Plug } from "lucide-react";
 import { useState } from "react";
-import { lookOfConnection } from "../connections/connection-words.ts";
+import { signalOfConnection } from "../connections/connection-words.ts";
 import { usePanel } from "../panel/panel-context.ts";
 import { withField } from "../panel/schema-shape.ts";
 import { ButtonLink } from "../ui/button.tsx";
@@ -100,7 +100,7 @@ export function SourcePicker({
 }
 
 function ConnectionStatus({ connection }: { connection: Senders["connections"][number] }) {
-  const { aspect, label } = lookOfConnection(connection);
+  const { aspect, label } = signalOfConnection(connection);
   return (
     <p className="flex items-center gap-2 type-meta text-ink-2">
       <SignalHead aspect={aspect} label={label} />

@@ -13,7 +13,7 @@ import { formatTime } from "./fire-times.ts";
 import { connectionOf, nameOfSender, type Senders } from "./senders.ts";
 import { textOf } from "./text-of.ts";
 import { triggerKindOf } from "./trigger-kind.ts";
-import { describePendingChange, lookOfTrigger } from "./trigger-state.ts";
+import { describePendingChange, signalOfTrigger } from "./trigger-state.ts";
 import type { PublishedTrigger } from "./use-trigger-states.ts";
 
 /** Returns `issue.opened · GitHub`, or `0 9 * * 1-5 · Europe/Berlin`. */
@@ -46,7 +46,7 @@ export function TriggerCard({
 }) {
   const { parameters } = node;
   const state = published?.state;
-  const { aspect, label } = lookOfTrigger(state);
+  const { aspect, label } = signalOfTrigger(state);
   const pending = describePendingChange(parameters, state, published?.parameters);
   const connection = connectionOf(textOf(parameters.source), senders);
   const conditions = Object.entries(isObject(parameters.params) ? parameters.params : {});

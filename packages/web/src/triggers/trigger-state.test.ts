@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { TriggerState } from "../api/types.ts";
-import { describePendingChange, lookOfTrigger } from "./trigger-state.ts";
+import { describePendingChange, signalOfTrigger } from "./trigger-state.ts";
 
 const published = (change: Partial<TriggerState> = {}): TriggerState => ({
   node_id: "n",
@@ -25,7 +25,7 @@ it.each<[TriggerState | undefined, string, string]>([
   [published({ state: "paused" }), "none", "paused"],
   [published({ active: false, state: "configuring" }), "none", "paused"],
 ])("%#: returns the colour and label of the state", (state, aspect, label) =>
-  expect(lookOfTrigger(state)).toEqual({ aspect, label }),
+  expect(signalOfTrigger(state)).toEqual({ aspect, label }),
 );
 
 const SAME = { source: "github", type: "issues" };

@@ -2,15 +2,10 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { TriggerState } from "../api/types.ts";
 import { isEqual } from "../canvas/equal.ts";
-import type { Aspect } from "../ui/signal-head.tsx";
+import type { Signal } from "../ui/signal-head.tsx";
 import { textOf } from "./text-of.ts";
 
-interface TriggerLook {
-  aspect: Aspect;
-  label: string;
-}
-
-export function lookOfTrigger(published: TriggerState | undefined): TriggerLook {
+export function signalOfTrigger(published: TriggerState | undefined): Signal {
   if (!published) return { aspect: "none", label: "not published" };
   if (!published.active || published.state === "paused") return { aspect: "none", label: "paused" };
   if (published.state === "failed") return { aspect: "red", label: "failed" };

@@ -1,9 +1,9 @@
 import { Ban, Check, Hourglass, LoaderCircle, type LucideIcon, Pause, X } from "lucide-react";
 import type { RunItem } from "../api/types.ts";
-import type { Aspect } from "../ui/signal-head.tsx";
+import type { Signal } from "../ui/signal-head.tsx";
 
 /** The signal colour, label and icon of each status. */
-const LOOKS: Record<RunItem["status"], { aspect: Aspect; label: string; icon: LucideIcon }> = {
+const SIGNALS: Record<RunItem["status"], Signal & { icon: LucideIcon }> = {
   queued: { aspect: "lunar", label: "queued", icon: Hourglass },
   held: { aspect: "amber", label: "held until others end", icon: Pause },
   running: { aspect: "lunar", label: "under way", icon: LoaderCircle },
@@ -12,4 +12,4 @@ const LOOKS: Record<RunItem["status"], { aspect: Aspect; label: string; icon: Lu
   failed: { aspect: "red", label: "failed", icon: X },
   cancelled: { aspect: "none", label: "cancelled", icon: Ban },
 };
-export const lookOfRun = (status: RunItem["status"]) => LOOKS[status];
+export const signalOfRun = (status: RunItem["status"]) => SIGNALS[status];
