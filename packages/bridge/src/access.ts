@@ -1,14 +1,14 @@
-/** The token that the bridge sends to the hub: a fixed one, or one that the user signs in for. */
+/** The token that the bridge sends to the hub: from the settings, or from a sign-in of the user. */
 import { rejectedToken } from "./hub-error.ts";
 
 export interface Access {
-  /** Undefined if there is none. Throws a `HubError` if it cannot be refreshed now. */
+  /** Returns undefined if there is no token. Throws a `HubError` if the token cannot be refreshed now. */
   token(): Promise<string | undefined>;
-  /** After 401 for `token`: whether there is another one to try. */
+  /** Called after the hub rejected `token` with 401. Returns whether another token can be tried. */
   renew(token: string | undefined): Promise<boolean>;
-  /** What the user must do if the hub rejects the token, for errors. */
+  /** Returns a sentence for error messages: what the user must do if the hub rejects the token. */
   advice(): string;
-  /** Whether the user is about to sign in, so that it is worth to try again soon. */
+  /** Whether the bridge waits for the user to sign in. If so, requests are retried sooner. */
   isPending(): boolean;
 }
 
@@ -19,7 +19,7 @@ export const fixedAccess = (url: string, token: string): Access => ({
   isPending: () => false,
 });
 
-/** Sends a request with the token, and once more with another one if the hub rejects it. */
+/** Sends a request with the token. If the hub rejects the token, tries once more with a new token. */
 export async function sendWithAccess(
   access: Access,
   send: (authorization: Record<string, string>) => Promise<Response>,

@@ -7,7 +7,7 @@ import { listenForRedirect } from "./redirect-listener.ts";
 async function listen() {
   const stop = new AbortController();
   const listener = await listenForRedirect({ state: "right", signal: stop.signal });
-  const redirected = listener.redirected("https://hub.example/page", async ({ code }) => code);
+  const redirected = listener.waitForRedirect("https://hub.example/page", async ({ code }) => code);
   redirected.catch(() => {});
   onTestFinished(() => stop.abort());
   return { listener, redirected };

@@ -18,12 +18,12 @@ export async function listenForRedirect({ state, signal }: { state: string; sign
   signal.addEventListener("abort", close, { once: true });
 
   return {
-    /** Redirects to `page`. Shown instead of `page`, because a long URL may be wrapped or truncated. */
+    /** The page that the user opens. It redirects to `page`, whose long URL a terminal may wrap or truncate. */
     url,
     redirectUrl: `${url}callback`,
     close,
-    /** Resolves with the result of `redeem` for the first redirect with the right state. */
-    redirected<Result>(
+    /** Waits for the first redirect with the right state. Resolves with the result of `redeem`. */
+    waitForRedirect<Result>(
       page: string,
       redeem: (redirect: Redirect) => Promise<Result>,
     ): Promise<Result> {
@@ -58,7 +58,7 @@ export async function listenForRedirect({ state, signal }: { state: string; sign
               resolve(result);
             },
             (error: unknown) => {
-              answer(502, "The sign-in failed. The messages of the bridge tell why.");
+              answer(502, "The sign-in failed. The output of the bridge has the reason.");
               reject(error);
             },
           );

@@ -13,16 +13,16 @@ export interface BridgeSettings {
   url: string;
   /** Where the URL of the local hub was found; undefined if a setting names the hub. */
   localHubFrom: string | undefined;
-  /** Undefined: the user signs in. */
+  /** Undefined if the user signs in instead. */
   token: string | undefined;
   /** Whether the user has a browser on this machine; if not, the sign-in uses a code. */
   hasBrowser: boolean;
   /** Whether events wake the agent. The tools are available in both cases. */
   channel: boolean;
-  /** Globs of the senders whose events may wake the agent; undefined: all senders. */
+  /** Globs of the senders whose events may wake the agent; undefined = all senders. */
   senders: readonly string[] | undefined;
   stateFolder: string;
-  /** The time after which an announced event that is still pending is announced again; 0: never. */
+  /** The time after which an announced event that is still pending is announced again; 0 = never. */
   remindMs: number;
 }
 
@@ -35,28 +35,28 @@ export function readSettings(
 ): BridgeSettings {
   return {
     ...readHubUrl(env),
-    token: readToken(given(env, "SIGNALBOX_TOKEN")),
+    token: readToken(readVariable(env, "SIGNALBOX_TOKEN")),
     hasBrowser: hasBrowser(env, platform),
     channel: readSwitch(env, "WEBHOOK_CHANNEL"),
-    senders: readList(given(env, "WEBHOOK_CHANNEL_SENDERS")),
-    stateFolder: given(env, "SIGNALBOX_BRIDGE_STATE") ?? join(home, ".signalbox", "bridge"),
-    remindMs: readMinutes(given(env, "SIGNALBOX_BRIDGE_REMIND_MINUTES")) * 60_000,
+    senders: readList(readVariable(env, "WEBHOOK_CHANNEL_SENDERS")),
+    stateFolder: readVariable(env, "SIGNALBOX_BRIDGE_STATE") ?? join(home, ".signalbox", "bridge"),
+    remindMs: readMinutes(readVariable(env, "SIGNALBOX_BRIDGE_REMIND_MINUTES")) * 60_000,
   };
 }
 
 /** An empty value, or a placeholder that the MCP client did not replace, counts as unset. */
-function given(env: Environment, name: string): string | undefined {
+function readVariable(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim();
   return value === undefined || value === "" || /^\$\{[^}]*\}$/.test(value) ? undefined : value;
 }
 
-/** WEBHOOK_WORKER_URL is first: only the bridge reads it, SIGNALBOX_URL is for all commands. */
+/** WEBHOOK_WORKER_URL takes precedence: only the bridge reads it, while SIGNALBOX_URL is for all commands. */
 function readHubUrl(env: Environment): Pick<BridgeSettings, "url" | "localHubFrom"> {
   for (const name of ["WEBHOOK_WORKER_URL", "SIGNALBOX_URL"]) {
-    const value = given(env, name);
+    const value = readVariable(env, name);
     if (value !== undefined) return { url: readUrl(name, value), localHubFrom: undefined };
   }
-  const { url, from } = findLocalHub(given(env, "SIGNALBOX_DATA") ?? ".signalbox");
+  const { url, from } = findLocalHub(readVariable(env, "SIGNALBOX_DATA") ?? ".signalbox");
   return { url: readUrl(from, url), localHubFrom: from };
 }
 
@@ -81,12 +81,14 @@ function readToken(value: string | undefined): string | undefined {
 }
 
 function hasBrowser(env: Environment, platform: string): boolean {
-  if (given(env, "SSH_CONNECTION") !== undefined) return false;
-  return platform !== "linux" || ["DISPLAY", "WAYLAND_DISPLAY"].some((name) => given(env, name));
+  if (readVariable(env, "SSH_CONNECTION") !== undefined) return false;
+  return (
+    platform !== "linux" || ["DISPLAY", "WAYLAND_DISPLAY"].some((name) => readVariable(env, name))
+  );
 }
 
 function readSwitch(env: Environment, name: string): boolean {
-  const value = given(env, name)?.toLowerCase() ?? "1";
+  const value = readVariable(env, name)?.toLowerCase() ?? "1";
   if (["1", "true", "on", "yes"].includes(value)) return true;
   if (["0", "false", "off", "no"].includes(value)) return false;
   throw new SettingsError(`${name} must be 1 or 0.`);

@@ -1,11 +1,12 @@
 /**
- * When a client is settled, so that it handles notifications. Claude Code registers its handlers after
+ * Computes when a client is settled: ready to handle notifications. Claude Code registers its handlers after
  * the first lists of tools, prompts and resources, and drops every notification that arrives earlier.
  *
  * A client is settled shortly after the last page of all three lists was returned. A client that does
- * not request all of them is settled some seconds after the last response, or after `initialized`. So is
- * a client whose lists failed, because it first repeats them: Claude Code does so three times, after up
- * to one second. A list in flight delays all this, until a client would have given up.
+ * not request all lists is settled some seconds after the last response, or after `initialized`. The
+ * same holds for a client whose lists failed: Claude Code repeats them three times, after up to one
+ * second. While a list is in flight, the client is not settled, at most until the usual request
+ * timeout of clients.
  */
 export const LIST_METHODS = ["tools/list", "prompts/list", "resources/list"] as const;
 

@@ -39,7 +39,7 @@ const CLIENT_NAME = "Signalbox bridge";
 /** A token is refreshed this long before it expires, but is used for at least half its lifetime. */
 const EARLY_S = 30;
 
-/** Each call begins a sign-in. */
+/** Returns a function that begins a sign-in with each call. */
 export function createSignIn(options: SignInOptions): BeginSignIn {
   const { url, fetch, hasBrowser } = options;
   return async () => {
@@ -91,7 +91,7 @@ async function signInByBrowser(options: SignInOptions, server: Discovered): Prom
     listener.close();
     throw error;
   });
-  const done = listener.redirected(authorizationUrl.href, async ({ code, iss }) => {
+  const done = listener.waitForRedirect(authorizationUrl.href, async ({ code, iss }) => {
     const tokens = await exchangeAuthorization(authorizationServer, {
       metadata,
       clientInformation: client,
@@ -132,7 +132,7 @@ async function signInByDeviceCode(options: SignInOptions, server: Discovered): P
 const register = (
   { authorizationServer, metadata }: Discovered,
   fetch: typeof globalThis.fetch,
-  given: { redirect_uris: string[]; grant_types: string[]; response_types: string[] },
+  clientMetadata: { redirect_uris: string[]; grant_types: string[]; response_types: string[] },
 ) =>
   registerClient(authorizationServer, {
     metadata,
@@ -140,7 +140,7 @@ const register = (
       client_name: CLIENT_NAME,
       token_endpoint_auth_method: "none",
       scope: SCOPE,
-      ...given,
+      ...clientMetadata,
     },
     fetchFn: fetch,
   });

@@ -11,7 +11,7 @@ import { isRecord } from "./stream-event.ts";
 export interface SavedTokens {
   access: string;
   refresh?: string | undefined;
-  /** When the access token should be refreshed; null if the hub does not tell. */
+  /** When the access token should be refreshed; null if the hub does not return a lifetime. */
   refreshAt: number | null;
   client: OAuthClientInformationMixed;
   authorizationServer: string;
