@@ -20,7 +20,7 @@ const EVENTS_PER_SECOND = 25;
 const GOAL_SHARE = 0.7;
 const TIMEOUT_MS = 20_000;
 
-interface Subject {
+interface ServerWithClients {
   target: Target;
   clients: StreamClients;
 }
@@ -47,34 +47,38 @@ interface Line {
 
 export async function measureFanOut(options: Options, cli: string, load: Load): Promise<Result> {
   const { quick, reportProgress } = options;
-  const subjects: Subject[] = [];
+  const servers: ServerWithClients[] = [];
   const measured = new Map<Target, Round[]>();
-  const addSubject = async (target: Target, token: string) => {
+  const addServer = async (target: Target, token: string) => {
     measured.set(target, []);
     reportProgress(`agents: fan-out: ${figure(CLIENTS)} clients of ${target.name}`);
-    subjects.push({ target, clients: await startStreamClients(target.port, token, CLIENTS) });
+    servers.push({ target, clients: await startStreamClients(target.port, token, CLIENTS) });
   };
   try {
-    await addSubject(
+    await addServer(
       await startBaseline(new URL("./stream-baseline.ts", import.meta.url), startFlags()),
       "none",
     );
     const hub = await startAgentHub({ cli, name: "hub, SQLite" });
-    await addSubject(hub, hub.token);
-    for (const subject of subjects) await fanOut(load, subject, 50);
+    await addServer(hub, hub.token);
+    for (const server of servers) await fanOut(load, server, 50);
     for (let round = 1; round <= (quick ? 3 : 7); round += 1)
-      for (const subject of subjects) {
-        reportProgress(`agents: fan-out: round ${round}, ${subject.target.name}`);
-        measured.get(subject.target)?.push(await fanOut(load, subject, quick ? 100 : 200));
+      for (const server of servers) {
+        reportProgress(`agents: fan-out: round ${round}, ${server.target.name}`);
+        measured.get(server.target)?.push(await fanOut(load, server, quick ? 100 : 200));
       }
   } finally {
-    for (const { clients } of subjects) await clients.stop();
+    for (const { clients } of servers) await clients.stop();
     for (const target of measured.keys()) await target.stop();
   }
   return toResult(summarize(measured));
 }
 
-async function fanOut(load: Load, { target, clients }: Subject, events: number): Promise<Round> {
+async function fanOut(
+  load: Load,
+  { target, clients }: ServerWithClients,
+  events: number,
+): Promise<Round> {
   const before = cpuSeconds(target.pid);
   const reading = clients.awaitEvents(events, (events / EVENTS_PER_SECOND) * 1000 + TIMEOUT_MS);
   const sent = await measure(load, target, {
@@ -152,11 +156,11 @@ function toResult(lines: Line[]): Result {
     goals: [
       {
         what: `${figure(CLIENTS)} clients: at least ${percent(GOAL_SHARE)} of the baseline's deliveries per CPU-second`,
-        met: share >= GOAL_SHARE,
-        found: percent(share),
+        isMet: share >= GOAL_SHARE,
+        result: percent(share),
       },
     ],
-    valid: problems.length === 0,
+    isValid: problems.length === 0,
     data: lines,
   };
 }

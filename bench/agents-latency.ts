@@ -10,7 +10,7 @@ import type { ProbeReport } from "./latency-probe.ts";
 import type { LoadReport } from "./load.ts";
 import type { Load } from "./load-process.ts";
 import { describeMachine } from "./machine.ts";
-import { signedDeliveries } from "./signed-deliveries.ts";
+import { signedWebhooks } from "./signed-webhooks.ts";
 import { median, type Spread, spread } from "./statistics.ts";
 import { type LatencyProbe, startLatencyProbe } from "./stream-processes.ts";
 import { figure, range, table, times } from "./table.ts";
@@ -90,13 +90,13 @@ async function probe(
     rate === 0
       ? undefined
       : load.run({
-          ...signedDeliveries(target.port),
+          ...signedWebhooks(target.port),
           connections: 64,
           requests: Math.ceil(rate * seconds),
           seconds: 2 * seconds,
           rate,
         });
-  const report = await prober.run({ ...signedDeliveries(target.port), token, probes, intervalMs });
+  const report = await prober.run({ ...signedWebhooks(target.port), token, probes, intervalMs });
   const others = await sending;
   const storedAfter = await target.stored?.();
   const acknowledged = report.received + (others?.accepted ?? 0);
@@ -106,7 +106,7 @@ async function probe(
     others,
     problems: [
       ...report.failures,
-      ...(others && !others.valid ? [`others: ${JSON.stringify(others.statuses)}`] : []),
+      ...(others && !others.isValid ? [`others: ${JSON.stringify(others.statuses)}`] : []),
       ...(target.stored && stored !== acknowledged
         ? [`${acknowledged} acknowledged, ${stored} stored`]
         : []),
@@ -166,7 +166,7 @@ function toResult(lines: Line[], fsyncMs: Spread): Result {
       ...(problems.length > 0 ? [{ title: "Invalid rounds", text: problems.join("\n") }] : []),
     ],
     goals: [],
-    valid: problems.length === 0,
+    isValid: problems.length === 0,
     data: { fsyncMs, lines },
   };
 }

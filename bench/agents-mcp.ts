@@ -10,7 +10,7 @@ import type { LoadPlan, LoadReport } from "./load.ts";
 import type { Load } from "./load-process.ts";
 import { recordCall, type ToolCall, toTemplates } from "./mcp-requests.ts";
 import { cpuSeconds } from "./process-stats.ts";
-import { signedDeliveries } from "./signed-deliveries.ts";
+import { signedWebhooks } from "./signed-webhooks.ts";
 import { median, type Spread, spread } from "./statistics.ts";
 import { figure, percent, range, table, times } from "./table.ts";
 import type { Target } from "./target.ts";
@@ -63,7 +63,7 @@ export async function measureMcp(options: Options, cli: string, load: Load): Pro
       startFlags(),
     );
     targets.push(baseline);
-    callers.push(await callerOf(baseline, "none", { name: "empty", arguments: {} }));
+    callers.push(await createCaller(baseline, "none", { name: "empty", arguments: {} }));
     for (const pending of [1_000, quick ? 100_000 : 1_000_000]) {
       reportProgress(`agents: mcp: seeding ${figure(pending)} pending events`);
       const hub = await startAgentHub({ cli, name: "hub", pending });
@@ -92,46 +92,50 @@ export async function measureMcp(options: Options, cli: string, load: Load): Pro
   return toResult(lines);
 }
 
-async function callerOf(
+async function createCaller(
   { port, pid }: Target,
   token: string,
   call: ToolCall,
-  { pending, all = [call.arguments] }: { pending?: number; all?: ToolCall["arguments"][] } = {},
+  {
+    pending,
+    argumentLists = [call.arguments],
+  }: { pending?: number; argumentLists?: ToolCall["arguments"][] } = {},
 ): Promise<Caller> {
   const maxConnections = Math.max(...CONCURRENCIES);
   const recorded = await recordCall(port, token, call);
   // At least one template per connection: the load generator's connections do not share templates.
-  const argumentLists = Array.from(
-    { length: Math.max(maxConnections, all.length) },
-    (_, at) => all[at % all.length],
+  const repeatedLists = Array.from(
+    { length: Math.max(maxConnections, argumentLists.length) },
+    (_, at) => argumentLists[at % argumentLists.length],
   );
   return {
     name: call.name,
     pending,
     pid,
-    plan: { port, templates: toTemplates(recorded, argumentLists as ToolCall["arguments"][]) },
+    plan: { port, templates: toTemplates(recorded, repeatedLists as ToolCall["arguments"][]) },
     async check() {
-      for (const args of all) await recordCall(port, token, { ...call, arguments: args });
+      for (const args of argumentLists) await recordCall(port, token, { ...call, arguments: args });
     },
   };
 }
 
 async function inboxCallers(hub: AgentHub, load: Load, pending: number): Promise<Caller[]> {
   const shape = { connections: 8, requests: 512, seconds: 60, rate: undefined };
-  const { valid } = await load.run({ ...signedDeliveries(hub.port), ...shape });
-  if (!valid) throw new Error("the hub did not store the events");
+  const { isValid } = await load.run({ ...signedWebhooks(hub.port), ...shape });
+  if (!isValid) throw new Error("the hub did not store the events");
   const response = await fetch(
     `http://127.0.0.1:${hub.port}/pending-events?limit=${LARGE_EVENTS}`,
     { headers: { authorization: `Bearer ${hub.token}` } },
   );
-  const all = ((await response.json()) as { id: string }[]).map(({ id }) => ({ event_id: id }));
+  const events = (await response.json()) as { id: string }[];
+  const argumentLists = events.map(({ id }) => ({ event_id: id }));
   return [
-    await callerOf(hub, hub.token, { name: "get_pending_status", arguments: {} }, { pending }),
-    await callerOf(
+    await createCaller(hub, hub.token, { name: "get_pending_status", arguments: {} }, { pending }),
+    await createCaller(
       hub,
       hub.token,
-      { name: "get_event", arguments: all[0] as ToolCall["arguments"] },
-      { pending, all },
+      { name: "get_event", arguments: argumentLists[0] as ToolCall["arguments"] },
+      { pending, argumentLists },
     ),
   ];
 }
@@ -173,7 +177,7 @@ function summarize(measured: Map<Caller, Round[]>, concurrency: number): Line[] 
 function toResult(lines: Line[]): Result {
   const problems = lines.flatMap(({ call, rounds }) =>
     rounds
-      .filter(({ valid }) => !valid)
+      .filter(({ isValid }) => !isValid)
       .map(({ statuses, failures }) => `${call}: ${JSON.stringify(statuses)}, ${failures} failed`),
   );
   return {
@@ -212,17 +216,18 @@ function toResult(lines: Line[]): Result {
       ...(problems.length > 0 ? [{ title: "Invalid rounds", text: problems.join("\n") }] : []),
     ],
     goals: lines.filter(({ pending }) => pending !== undefined).map(goalOf),
-    valid: problems.length === 0,
+    isValid: problems.length === 0,
     data: lines,
   };
 }
 
 /** Latency is compared at concurrency 1, CPU at concurrency 16. */
 function goalOf({ call, pending, concurrency, ratio }: Line): Goal {
-  const [what, found] = concurrency === 1 ? ["p50 latency", ratio.p50] : ["CPU", ratio.cpu];
+  const [measure, measuredRatio] =
+    concurrency === 1 ? ["p50 latency", ratio.p50] : ["CPU", ratio.cpu];
   return {
-    what: `${call} at ${figure(pending ?? 0)} pending: ${what} at most ${GOAL_RATIO}× that of an empty tool`,
-    met: found <= GOAL_RATIO,
-    found: times(found),
+    what: `${call} at ${figure(pending ?? 0)} pending: ${measure} at most ${GOAL_RATIO}× that of an empty tool`,
+    isMet: measuredRatio <= GOAL_RATIO,
+    result: times(measuredRatio),
   };
 }

@@ -12,11 +12,11 @@ export const agents: Benchmark = async (options) => {
   const latency = await measureLatency(options, cli, load);
   const fanOut = await measureFanOut(options, cli, load);
   const mcp = await measureMcp(options, cli, load);
-  const parts: Result[] = [latency, fanOut, mcp];
+  const results: Result[] = [latency, fanOut, mcp];
   return {
-    tables: parts.flatMap(({ tables }) => tables),
-    goals: parts.flatMap(({ goals }) => goals),
-    valid: parts.every(({ valid }) => valid),
+    tables: results.flatMap(({ tables }) => tables),
+    goals: results.flatMap(({ goals }) => goals),
+    isValid: results.every(({ isValid }) => isValid),
     data: { latency: latency.data, fanOut: fanOut.data, mcp: mcp.data },
   };
 };

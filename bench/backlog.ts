@@ -14,7 +14,7 @@ import { figure } from "./table.ts";
 
 export interface Backlog {
   store: Store;
-  /** The cache of decompressed packs. */
+  /** The caches of the store, such as that of decompressed packs. */
   cache: StoreCache;
   size: number;
   /** Ids of the pending events, oldest first. */
@@ -36,7 +36,7 @@ export interface Backlogs {
 interface Database {
   store: Store;
   cache: StoreCache;
-  /** Runs the maintenance that would happen over time, and returns the size on disk. */
+  /** Runs the maintenance that the database would do later, and returns the size on disk. */
   runMaintenance(): Promise<number>;
 }
 

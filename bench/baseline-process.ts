@@ -1,6 +1,6 @@
 import { fork } from "node:child_process";
 import { stopProcess, trackProcess } from "./cleanup.ts";
-import { messageReader } from "./message-reader.ts";
+import { createMessageReader } from "./message-reader.ts";
 import type { Target } from "./target.ts";
 
 export async function startBaseline(
@@ -8,7 +8,7 @@ export async function startBaseline(
   execArgv: string[] = [],
 ): Promise<Target> {
   const child = trackProcess(fork(file, { execArgv }));
-  const port = await messageReader<number>(child)();
+  const port = await createMessageReader<number>(child)();
   return {
     name: "baseline",
     port,

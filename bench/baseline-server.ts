@@ -18,7 +18,7 @@ const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => {
-    Buffer.concat(chunks);
+    Buffer.concat(chunks); // counted too, because every handler needs the whole body
     response.writeHead(202, headers).end(responseBody);
   });
 });

@@ -6,17 +6,18 @@ export interface Options {
   quick: boolean;
   /** Path of a built CLI to measure instead of this checkout's. */
   hub: string | undefined;
-  /** The duration of a benchmark that has no fixed one. */
+  /** The duration of the attacks of `soak`; undefined = its default. */
   minutes: number | undefined;
   /** Shows the current activity on the terminal. */
   reportProgress(text: string): void;
 }
 
-/** A target value and the measured value. */
 export interface Goal {
+  /** The target value, as a sentence. */
   what: string;
-  met: boolean;
-  found: string;
+  isMet: boolean;
+  /** The measured value. */
+  result: string;
 }
 
 export interface Result {
@@ -24,7 +25,7 @@ export interface Result {
   tables: { title: string; text: string }[];
   goals: Goal[];
   /** False when requests were rejected or lost; the figures are then meaningless. */
-  valid: boolean;
+  isValid: boolean;
   /** All measurements, for the JSON file. */
   data: unknown;
 }

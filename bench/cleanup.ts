@@ -1,6 +1,6 @@
 /**
- * Tracks the processes and folders of a benchmark and removes them when it ends: normally, by an
- * error or by Ctrl+C. PostgreSQL has its own cleanup (test/support/postgres.ts).
+ * Tracks the processes and folders of a benchmark and removes them when it ends, even by an error
+ * or by Ctrl+C. PostgreSQL has its own cleanup (test/support/postgres.ts).
  */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -27,7 +27,7 @@ export async function stopProcess(child: ChildProcess, timeoutMs = 15_000): Prom
   clearTimeout(timeout);
 }
 
-/** A temporary folder on a disk, because fsync on tmpfs costs nothing. */
+/** Creates a temporary folder on a disk, because fsync on tmpfs costs nothing. */
 export function makeFolder(): string {
   const folder = mkdtempSync(join(diskFolder(), "signalbox-bench-"));
   folders.add(folder);
@@ -51,8 +51,8 @@ function diskFolder(): string {
   const fallback = join(import.meta.dirname, "results");
   const isDisk = (path: string) =>
     existsSync(path) && ![TMPFS, RAMFS].includes(statfsSync(path).type);
-  const found = [tmpdir(), "/var/tmp"].find(isDisk);
-  if (found) return found;
+  const onDisk = [tmpdir(), "/var/tmp"].find(isDisk);
+  if (onDisk) return onDisk;
   mkdirSync(fallback, { recursive: true });
   return fallback;
 }

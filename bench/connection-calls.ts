@@ -1,6 +1,6 @@
 /**
- * A tool call through a connection, compared with a call of the bare SDK client. The server is a
- * minimal one in another process. Each round measures both clients, one after the other.
+ * A tool call through a connection, compared with a call of the bare SDK client. Both call the same
+ * minimal server in another process. Each round measures both clients, one after the other.
  */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { createConnections } from "../packages/hub/src/connections/create-connections.ts";
@@ -43,8 +43,9 @@ interface Line {
 export async function measureCalls({ quick, reportProgress }: Options): Promise<Result> {
   const server = await startBaseline(new URL("./mcp-baseline.ts", import.meta.url));
   const url = `http://127.0.0.1:${server.port}/mcp`;
-  const callers = [await bareClient(url), throughConnection(url)];
-  const rounds = quick ? 15 : 30; // short ones: the ratio of each pair counts
+  const callers = [await openBareClient(url), openConnection(url)];
+  // Many short rounds: the result is the median of the ratios of each round.
+  const rounds = quick ? 15 : 30;
   const calls = quick ? 300 : 1_000;
   const lines: Line[] = [];
   try {
@@ -89,10 +90,10 @@ export async function measureCalls({ quick, reportProgress }: Options): Promise<
     ],
     goals: ratios.map(({ concurrency, cpu, p50 }) => ({
       what: `A call through a connection at most ${times(GOAL_RATIO)} of the bare client, concurrency ${concurrency}: CPU; p50`,
-      met: cpu <= GOAL_RATIO && p50 <= GOAL_RATIO,
-      found: `${times(cpu)}; ${times(p50)}`,
+      isMet: cpu <= GOAL_RATIO && p50 <= GOAL_RATIO,
+      result: `${times(cpu)}; ${times(p50)}`,
     })),
-    valid: true,
+    isValid: true,
     data: { lines, ratios },
   };
 }
@@ -129,7 +130,7 @@ async function measureRound({ call }: Caller, concurrency: number, calls: number
   };
 }
 
-async function bareClient(url: string): Promise<Caller> {
+async function openBareClient(url: string): Promise<Caller> {
   const client = new Client(
     { name: "bench", version: "1" },
     { versionNegotiation: { mode: "auto" } },
@@ -142,7 +143,7 @@ async function bareClient(url: string): Promise<Caller> {
   };
 }
 
-function throughConnection(url: string): Caller {
+function openConnection(url: string): Caller {
   const timers = systemTimers;
   const random = Math.random;
   const fetch = createGuardedWebFetch({ allowPrivate: ["127.0.0.1"], allowHttp: true });

@@ -75,7 +75,7 @@ export async function measureIdle({
       },
     ],
     goals: [],
-    valid: true,
+    isValid: true,
     data: lines,
   };
 }

@@ -8,7 +8,7 @@ export const connections: Benchmark = async (options) => {
   return {
     tables: results.flatMap(({ tables }) => tables),
     goals: results.flatMap(({ goals }) => goals),
-    valid: results.every(({ valid }) => valid),
+    isValid: results.every(({ isValid }) => isValid),
     data: results.map(({ data }) => data),
   };
 };

@@ -78,24 +78,24 @@ export async function measureBurst(options: Options, cli: string, load: Load): P
     goals: [
       {
         what: `p99 of a burst that starts flows at most ${GOAL}× p99 of a burst without flows`,
-        met: ratio <= GOAL,
-        found: times(ratio),
+        isMet: ratio <= GOAL,
+        result: times(ratio),
       },
     ],
-    valid: problems.length === 0,
+    isValid: problems.length === 0,
     data: rounds,
   };
 }
 
 async function waitForAllRuns(store: ReturnType<typeof openSqlite>): Promise<void> {
   for (;;) {
-    const open = await Promise.all(
+    const [queued, running, failed] = await Promise.all(
       (["queued", "running", "failed"] as const).map((status) =>
         store.listRuns({ tenant: TENANT, limit: 1, status }),
       ),
     );
-    if (open[2]?.[0]) throw new Error(`a run failed: ${open[2][0].error?.message}`);
-    if (open.every(({ length }) => length === 0)) return;
+    if (failed?.[0]) throw new Error(`a run failed: ${failed[0].error?.message}`);
+    if (queued?.length === 0 && running?.length === 0) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

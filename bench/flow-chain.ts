@@ -16,7 +16,7 @@ const GOAL = 2;
 export async function measureChain({ quick, reportProgress }: Options): Promise<Result> {
   const engine = openEngine();
   const folder = makeFolder();
-  const plain = openPlain(join(folder, "plain.db"));
+  const plain = openPlainDatabase(join(folder, "plain.db"));
   const [chainMs, plainMs, coldMs]: [number[], number[], number[]] = [[], [], []];
   try {
     const nodes = [
@@ -36,7 +36,7 @@ export async function measureChain({ quick, reportProgress }: Options): Promise<
     };
     const rounds = quick ? 30 : 100;
     // V8 optimizes code after many calls, so the warm-up is counted in chains, not seconds.
-    for (let warm = 0; warm < (quick ? 100 : 500); warm += 1) coldMs.push(await chain());
+    for (let chains = 0; chains < (quick ? 100 : 500); chains += 1) coldMs.push(await chain());
     for (let round = 1; round <= rounds; round += 1) {
       reportProgress(`flows: chain: round ${round}`);
       plainMs.push(await plain.commit(STEPS));
@@ -69,17 +69,17 @@ export async function measureChain({ quick, reportProgress }: Options): Promise<
     goals: [
       {
         what: `${STEPS} durable steps take at most ${GOAL}× as long as ${STEPS} plain commits`,
-        met: ratio <= GOAL,
-        found: times(ratio),
+        isMet: ratio <= GOAL,
+        result: times(ratio),
       },
     ],
-    valid: true,
+    isValid: true,
     data: { chainMs, plainMs, coldMs, ratio },
   };
 }
 
 /** A database with the hub's settings and a table like `steps`; each commit inserts one row. */
-function openPlain(file: string) {
+function openPlainDatabase(file: string) {
   const db = connect(file);
   db.exec(
     "CREATE TABLE steps (run_id TEXT, nth BIGINT, output TEXT, PRIMARY KEY (run_id, nth)) WITHOUT ROWID",

@@ -33,7 +33,7 @@ export function openEngine(): Engine {
   const folder = makeFolder();
   const store = openSqlite(join(folder, "signalbox.db"));
   const sandbox = createSandbox();
-  const unexpected = () => {
+  const throwUnexpected = () => {
     throw new Error("unexpected call");
   };
   const runner: Runner = createRunner({
@@ -53,15 +53,15 @@ export function openEngine(): Engine {
     },
     services: createNodeServices({
       store,
-      append: unexpected,
+      append: throwUnexpected,
       start: (run, options) => runner.start(run, options),
-      fetch: unexpected,
+      fetch: throwUnexpected,
       evaluate: sandbox.evaluate,
       agent: noAgent,
       newId,
       now: Date.now,
       maxChain: 5,
-      connections: { callTool: unexpected, loadOffers: unexpected },
+      connections: { callTool: throwUnexpected, loadOffers: throwUnexpected },
     }),
     onError: (error) => {
       throw error;
@@ -90,24 +90,27 @@ export const flowNode = (id: string, type: string, parameters: JsonObject = {}):
   parameters,
 });
 
-const chainOf = (nodes: readonly FlowNode[]): FlowEdge[] =>
+const connectInOrder = (nodes: readonly FlowNode[]): FlowEdge[] =>
   nodes.slice(1).map(({ id }, at) => {
     const source = nodes[at]?.id as string;
     return { id: `${source}-${id}`, source, sourceHandle: "out", target: id, targetHandle: "in" };
   });
 
-/** Publishes a flow and returns its id. The default edges connect the nodes in order. */
+/**
+ * Publishes a flow and returns its id. By default the edges connect the nodes in order, and the triggers
+ * are those of the graph.
+ */
 export async function publishFlow(
   store: Store,
   nodes: readonly FlowNode[],
   {
     app = APP,
-    edges = chainOf(nodes),
-    triggers: given,
+    edges = connectInOrder(nodes),
+    triggers: explicitTriggers,
   }: { app?: string; edges?: FlowEdge[]; triggers?: NewTrigger[] } = {},
 ): Promise<string> {
   const graph = { nodes: [...nodes], edges };
-  const triggers = given ?? triggersOf(graph, nodeTypes, 0);
+  const triggers = explicitTriggers ?? triggersOf(graph, nodeTypes, 0);
   const id = newId();
   await store.createApp({
     tenant: TENANT,

@@ -22,7 +22,7 @@ export async function measureMatching({ quick, reportProgress }: Options): Promi
   const bodies = makePayloads();
   const lines: Line[] = [];
   const engines: Engine[] = [];
-  const events = Array.from({ length: 500 }, (_, at) => eventOf(bodies[at % bodies.length]));
+  const events = Array.from({ length: 500 }, (_, at) => makeEvent(bodies[at % bodies.length]));
   try {
     const prepared = [];
     for (const triggers of [10, 1_000, 100_000]) {
@@ -81,11 +81,11 @@ export async function measureMatching({ quick, reportProgress }: Options): Promi
     goals: [
       {
         what: `Matching with ${figure(largest.triggers)} triggers takes at most ${GOAL}× as long as with ${smallest.triggers}`,
-        met: ratio <= GOAL,
-        found: times(ratio),
+        isMet: ratio <= GOAL,
+        result: times(ratio),
       },
     ],
-    valid: true,
+    isValid: true,
     data: lines.map(({ triggers, cached, uncached }) => ({ triggers, cached, uncached })),
   };
 }
@@ -107,7 +107,7 @@ async function storeTriggers({ store }: Engine, count: number): Promise<void> {
     });
 }
 
-const eventOf = (body: Buffer | undefined): NewEvent => ({
+const makeEvent = (body: Buffer | undefined): NewEvent => ({
   id: newId(),
   source: "github",
   source_id: "github",

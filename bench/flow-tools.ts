@@ -22,7 +22,7 @@ import { figure, table, times } from "./table.ts";
 import type { Target } from "./target.ts";
 
 const SIZES = [10, 100, 1_000, 10_000];
-/** Tools per flow, the maximum of one graph. */
+/** Tools per flow. Each is a node, and a flow has at most 500 nodes. */
 const PER_FLOW = 200;
 
 interface CallTimes {
@@ -43,7 +43,7 @@ export async function measureTools(options: Options, cli: string, load: Load): P
   const targets: Target[] = [];
   const calls: CallTimes[] = [];
   const lists: ListTimes[] = [];
-  let valid = true;
+  let isValid = true;
   try {
     const store = openSqlite(join(data, "signalbox.db"));
     for (const size of SIZES) {
@@ -60,36 +60,37 @@ export async function measureTools(options: Options, cli: string, load: Load): P
     const hub = await startHub({ cli, name: "hub", data });
     targets.push(hub);
 
-    const call = { name: "empty", arguments: {} };
-    const path = `/mcp/${appOf(10)}`;
     const callers = [
-      { target: baseline, path: "/mcp", call },
-      { target: hub, path, call: { name: "tool_0", arguments: { n: 1 } } },
+      { target: baseline, path: "/mcp", call: { name: "empty", arguments: {} } },
+      { target: hub, path: `/mcp/${appOf(10)}`, call: { name: "tool_0", arguments: { n: 1 } } },
     ];
-    const plans: { plan: Pick<LoadPlan, "port" | "templates">; pid: number; found: CallTimes }[] =
-      [];
-    for (const { target, path: where, call: what } of callers) {
-      const recorded = await recordCall(target.port, token, what, where);
-      const templates = toTemplates(recorded, Array(16).fill(what.arguments));
-      const found = { name: target.name, cpuMicros: [], p50: [] };
-      plans.push({ plan: { port: target.port, templates }, pid: target.pid, found });
-      calls.push(found);
+    const plans: {
+      plan: Pick<LoadPlan, "port" | "templates">;
+      pid: number;
+      callTimes: CallTimes;
+    }[] = [];
+    for (const { target, path, call } of callers) {
+      const recorded = await recordCall(target.port, token, call, path);
+      const templates = toTemplates(recorded, Array(16).fill(call.arguments));
+      const callTimes = { name: target.name, cpuMicros: [], p50: [] };
+      plans.push({ plan: { port: target.port, templates }, pid: target.pid, callTimes });
+      calls.push(callTimes);
     }
     for (let round = 0; round <= (quick ? 3 : 7); round += 1)
-      for (const { plan, pid, found } of plans) {
-        reportProgress(`flows: tools: calls, round ${round}, ${found.name}`);
+      for (const { plan, pid, callTimes } of plans) {
+        reportProgress(`flows: tools: calls, round ${round}, ${callTimes.name}`);
         const seconds = quick ? 2 : 4;
         const run = (connections: number): Promise<LoadReport> =>
           load.run({ ...plan, connections, requests: 100_000, seconds, rate: undefined });
         const before = cpuSeconds(pid);
-        const many = await run(16);
+        const parallel = await run(16);
         const cpu = cpuSeconds(pid) - before;
-        const one = await run(1);
-        valid &&= many.valid && one.valid;
+        const sequential = await run(1);
+        isValid &&= parallel.isValid && sequential.isValid;
         // Round 0 is the warm-up.
         if (round === 0) continue;
-        found.cpuMicros.push((cpu / many.completed) * 1e6);
-        found.p50.push(one.latency.p50);
+        callTimes.cpuMicros.push((cpu / parallel.completed) * 1e6);
+        callTimes.p50.push(sequential.latency.p50);
       }
     for (const size of SIZES) {
       reportProgress(`flows: tools: listing ${figure(size)}`);
@@ -99,7 +100,7 @@ export async function measureTools(options: Options, cli: string, load: Load): P
     for (const target of targets) await target.stop();
     removeFolder(data);
   }
-  return toResult(calls, lists, valid);
+  return toResult(calls, lists, isValid);
 }
 
 const appOf = (size: number): string => `tools-${size}`;
@@ -168,10 +169,10 @@ async function listAll(
   return { tools: size, pages, ms };
 }
 
-function toResult(calls: CallTimes[], lists: ListTimes[], valid: boolean): Result {
+function toResult(calls: CallTimes[], lists: ListTimes[], isValid: boolean): Result {
   const [baseline, hub] = calls as [CallTimes, CallTimes];
-  const ratio = (value: (one: CallTimes) => number[]) =>
-    median(value(hub).map((one, at) => one / (value(baseline)[at] as number)));
+  const ratio = (values: (times: CallTimes) => number[]) =>
+    median(values(hub).map((value, at) => value / (values(baseline)[at] as number)));
   return {
     tables: [
       {
@@ -211,7 +212,7 @@ function toResult(calls: CallTimes[], lists: ListTimes[], valid: boolean): Resul
       },
     ],
     goals: [],
-    valid,
-    data: { called: calls, listed: lists },
+    isValid,
+    data: { calls, lists },
   };
 }

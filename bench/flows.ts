@@ -10,17 +10,17 @@ import { startLoad } from "./load-process.ts";
 export const flows: Benchmark = async (options) => {
   const cli = findCli(options.hub);
   const load = startLoad();
-  const parts: Record<string, Result> = {
+  const results: Record<string, Result> = {
     chain: await measureChain(options),
     burst: await measureBurst(options, cli, load),
     matching: await measureMatching(options),
     tools: await measureTools(options, cli, load),
   };
-  const all = Object.values(parts);
+  const all = Object.values(results);
   return {
     tables: all.flatMap(({ tables }) => tables),
     goals: all.flatMap(({ goals }) => goals),
-    valid: all.every(({ valid }) => valid),
-    data: Object.fromEntries(Object.entries(parts).map(([name, { data }]) => [name, data])),
+    isValid: all.every(({ isValid }) => isValid),
+    data: Object.fromEntries(Object.entries(results).map(([name, { data }]) => [name, data])),
   };
 };

@@ -1,4 +1,4 @@
-/** Starts the built hub in a separate process, with its command line, as users do. */
+/** Starts the built hub in a separate process, by its command line, as users do. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync } from "node:fs";
@@ -6,7 +6,7 @@ import { get } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { makeFolder, removeFolder, stopProcess, trackProcess } from "./cleanup.ts";
-import { SECRET } from "./signed-deliveries.ts";
+import { SECRET } from "./signed-webhooks.ts";
 import type { Target } from "./target.ts";
 
 export interface HubProcess extends Target {
@@ -62,7 +62,7 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
   // A file, because a full pipe would block the hub.
   const logFile = join(folder, "log");
   const log = openSync(logFile, "w");
-  const spawned = performance.now();
+  const spawnedAt = performance.now();
   const child = trackProcess(
     spawn(
       process.execPath,
@@ -87,12 +87,12 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
   );
   closeSync(log);
   while ((await statusOf(port, "/healthz")) !== 200) {
-    const ended = child.exitCode !== null || child.signalCode !== null;
-    if (ended || performance.now() - spawned > START_LIMIT_MS)
+    const hasEnded = child.exitCode !== null || child.signalCode !== null;
+    if (hasEnded || performance.now() - spawnedAt > START_LIMIT_MS)
       throw new Error(`the hub did not start:\n${readFileSync(logFile, "utf8")}`);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
-  const startedInMs = performance.now() - spawned;
+  const startedInMs = performance.now() - spawnedAt;
 
   return {
     name: options.name,

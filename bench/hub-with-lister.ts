@@ -11,8 +11,11 @@ import { readSettings } from "../packages/hub/src/hosts/settings.ts";
 import { LOCAL_TENANT } from "../packages/hub/src/tenants/tenancy.ts";
 import { seed } from "./seed.ts";
 
-export type ListerCommand = { list: boolean };
-/** Sent when the server listens, and in response to every command. */
+export type ListerCommand = { shouldList: boolean };
+/**
+ * Sent when the server listens, and in response to every command. `lists` counts the lists since the
+ * last command.
+ */
 export type ListerState = { port: number; lists: number };
 
 const settings = readSettings({ flags: {}, env: process.env, file: {} });
@@ -23,12 +26,12 @@ await store.close();
 const log = await createLog({ level: settings.logLevel, format: settings.logFormat });
 const hub = await startHub({ settings, log, version: "bench" });
 
-let listing = false;
+let isListing = false;
 let lists = 0;
 
 /** One list per iteration of the event loop: the maximum rate of a single HTTP client. */
 async function listOnce(): Promise<void> {
-  if (!listing) return;
+  if (!isListing) return;
   await hub.store.listEvents({ tenant: LOCAL_TENANT, pending: true, limit: 20 });
   lists += 1;
   setImmediate(listOnce);
@@ -38,14 +41,14 @@ const port = Number(new URL(hub.url).port);
 const sendState = () => process.send?.({ port, lists } satisfies ListerState);
 
 process.on("message", (command: ListerCommand) => {
-  listing = command.list;
+  isListing = command.shouldList;
   sendState();
   lists = 0;
-  if (listing) setImmediate(listOnce);
+  if (isListing) setImmediate(listOnce);
 });
 process.on("disconnect", () => process.exit());
 process.on("SIGTERM", () => {
-  listing = false;
+  isListing = false;
   void hub.stop().then(() => process.exit());
 });
 sendState();

@@ -8,8 +8,8 @@ import { storedCount } from "./hub-process.ts";
 import type { ListerCommand, ListerState } from "./hub-with-lister.ts";
 import type { Load } from "./load-process.ts";
 import { invalidReasons, type LoadShape, type Measurement, measure } from "./measure.ts";
-import { messageReader } from "./message-reader.ts";
-import { SECRET } from "./signed-deliveries.ts";
+import { createMessageReader } from "./message-reader.ts";
+import { SECRET } from "./signed-webhooks.ts";
 import { median } from "./statistics.ts";
 import { figure, table, times } from "./table.ts";
 import type { Target } from "./target.ts";
@@ -109,10 +109,10 @@ export async function measureListing(
     ],
     goals: lines.map(({ load, ratio }) => ({
       what: `Webhooks, ${load}: p99 with a listing loop at most ${GOAL_RATIO}× p99 without it`,
-      met: ratio <= GOAL_RATIO,
-      found: times(ratio),
+      isMet: ratio <= GOAL_RATIO,
+      result: times(ratio),
     })),
-    valid: problems.length === 0,
+    isValid: problems.length === 0,
     data: lines,
   };
 }
@@ -137,10 +137,10 @@ async function startHubWithLister(): Promise<{ target: Target; lister: Lister }>
       stdio: ["ignore", log, "inherit", "ipc"],
     }),
   );
-  const nextState = messageReader<ListerState>(child);
-  const setListing = async (list: boolean): Promise<number> => {
+  const nextState = createMessageReader<ListerState>(child);
+  const setListing = async (shouldList: boolean): Promise<number> => {
     const state = nextState();
-    child.send({ list } satisfies ListerCommand);
+    child.send({ shouldList } satisfies ListerCommand);
     return (await state).lists;
   };
   const { port } = await nextState();

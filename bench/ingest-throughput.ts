@@ -1,8 +1,8 @@
 /**
  * Requests per CPU-second and latency of the hub at several concurrencies, compared with two
  * reference servers: the baseline (HTTP only) and `parts` (the same work without rate limit and
- * log). The servers alternate round by round, because the speed of a machine varies. A column shows
- * the median. Every round checks that all acknowledged events were stored.
+ * log). The servers alternate round by round, because the speed of a machine varies. The table
+ * shows the median of the rounds. Every round checks that all acknowledged events were stored.
  */
 import { createDatabase, startPostgres } from "../test/support/postgres.ts";
 import { startBaseline } from "./baseline-process.ts";
@@ -11,7 +11,7 @@ import { startHub } from "./hub-process.ts";
 import type { Load } from "./load-process.ts";
 import { invalidReasons, type Measurement, measure } from "./measure.ts";
 import { ALL_PARTS, startParts } from "./parts-process.ts";
-import { signedDeliveries } from "./signed-deliveries.ts";
+import { signedWebhooks } from "./signed-webhooks.ts";
 import { median, relativeTo, type Spread, spread } from "./statistics.ts";
 import { figure, percent, range, table, times } from "./table.ts";
 import type { Target } from "./target.ts";
@@ -19,7 +19,7 @@ import type { Target } from "./target.ts";
 const CONCURRENCIES = [1, 16, 64];
 const GOAL_CONCURRENCY = 64;
 const GOAL_SHARE = 0.8;
-const GOAL_TAIL = 10;
+const GOAL_P99_RATIO = 10;
 /** Upper limit of one round, about 600 MB of payloads, so that no disk fills up. */
 const MAX_REQUESTS = 60_000;
 
@@ -40,7 +40,7 @@ interface Line {
   databaseMicros: number;
   /** CPU time of the load generator, relative to the server's. */
   loadShare: number;
-  valid: boolean;
+  isValid: boolean;
   rounds: Measurement[];
 }
 
@@ -100,7 +100,7 @@ async function alternateRounds(
     reportProgress(`ingest: concurrency ${concurrency}: warm-up of ${target.name}`);
     // At a high concurrency, because V8 compiles code after a number of requests.
     await load.run({
-      ...signedDeliveries(target.port),
+      ...signedWebhooks(target.port),
       rate: undefined,
       connections: 32,
       requests: quick ? 12_000 : 30_000,
@@ -134,7 +134,7 @@ function summarize(measured: Map<Target, Measurement[]>, concurrency: number): L
       ofParts: relativeTo(parts, rounds, throughput),
       databaseMicros: median(of((round) => (round.databaseCpuSeconds / round.completed) * 1e6)),
       loadShare: median(of((round) => round.cpuSeconds / round.serverCpuSeconds)),
-      valid: rounds.every(({ valid }) => valid),
+      isValid: rounds.every(({ isValid }) => isValid),
       rounds,
     };
   });
@@ -172,7 +172,7 @@ function toResult(lines: Line[], problems: string[]): Result {
       times(line.p99 / line.p50),
       line.databaseMicros > 0 ? figure(line.databaseMicros) : "",
       percent(line.loadShare),
-      line.valid ? "yes" : "NO",
+      line.isValid ? "yes" : "NO",
     ]),
   );
   return {
@@ -188,7 +188,7 @@ function toResult(lines: Line[], problems: string[]): Result {
         ({ target, concurrency }) => target === "hub, SQLite" && concurrency === GOAL_CONCURRENCY,
       )
       .flatMap(goalsOf),
-    valid: problems.length === 0,
+    isValid: problems.length === 0,
     data: lines,
   };
 }
@@ -196,12 +196,12 @@ function toResult(lines: Line[], problems: string[]): Result {
 const goalsOf = ({ target, ofParts, p50, p99 }: Line): Goal[] => [
   {
     what: `${target}, concurrency ${GOAL_CONCURRENCY}: at least ${percent(GOAL_SHARE)} of the requests per CPU-second of the parts server`,
-    met: ofParts >= GOAL_SHARE,
-    found: percent(ofParts),
+    isMet: ofParts >= GOAL_SHARE,
+    result: percent(ofParts),
   },
   {
-    what: `${target}, concurrency ${GOAL_CONCURRENCY}: p99 at most ${GOAL_TAIL}× p50`,
-    met: p99 / p50 <= GOAL_TAIL,
-    found: times(p99 / p50),
+    what: `${target}, concurrency ${GOAL_CONCURRENCY}: p99 at most ${GOAL_P99_RATIO}× p50`,
+    isMet: p99 / p50 <= GOAL_P99_RATIO,
+    result: times(p99 / p50),
   },
 ];

@@ -13,7 +13,7 @@ export const ingest: Benchmark = async (options) => {
   return {
     tables: [...throughput.tables, ...listing.tables],
     goals: [...throughput.goals, ...listing.goals],
-    valid: throughput.valid && listing.valid,
+    isValid: throughput.isValid && listing.isValid,
     data: { throughput: throughput.data, listing: listing.data },
   };
 };

@@ -38,7 +38,7 @@ async function probe(plan: ProbePlan): Promise<ProbeReport> {
       const { request, idAt } = plan.templates[
         at % plan.templates.length
       ] as (typeof plan)["templates"][number];
-      // The rest of the id is unique per run, see signed-deliveries.ts.
+      // The other characters of the id are unique per run; see signed-webhooks.ts.
       request.set(Buffer.from(at.toString(16).padStart(8, "0")), idAt);
       const startedAt = performance.now();
       const id = await withTimeout(poster.post(request));
@@ -78,7 +78,7 @@ const withTimeout = <Value>(promise: Promise<Value>): Promise<Value | undefined>
 async function openStream(port: number, token: string) {
   const arrivals = new Map<string, number>();
   let expected: { id: string; resolve(at: number): void } | undefined;
-  let rest = "";
+  let unparsed = "";
   const onFrame = (frame: string) => {
     const at = frame.indexOf("data: ");
     const data = JSON.parse(frame.slice(at + 6)) as { event_id?: string };
@@ -90,8 +90,8 @@ async function openStream(port: number, token: string) {
   const connected = Promise.withResolvers<void>();
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   socket.setEncoding("latin1").on("data", (chunk: unknown) => {
-    const blocks = (rest + String(chunk)).split("\n\n");
-    rest = blocks.pop() ?? "";
+    const blocks = (unparsed + String(chunk)).split("\n\n");
+    unparsed = blocks.pop() ?? "";
     for (const block of blocks) onFrame(block);
   });
   socket.once("error", connected.reject);
@@ -101,13 +101,13 @@ async function openStream(port: number, token: string) {
   await connected.promise;
   return {
     arrival(id: string): Promise<number> {
-      const known = arrivals.get(id);
+      const arrivedAt = arrivals.get(id);
       arrivals.clear(); // earlier events belong to other webhooks
-      return known === undefined
+      return arrivedAt === undefined
         ? new Promise((resolve) => {
             expected = { id, resolve };
           })
-        : Promise.resolve(known);
+        : Promise.resolve(arrivedAt);
     },
     close: () => socket.destroy(),
   };

@@ -1,13 +1,13 @@
 import { fork } from "node:child_process";
 import { trackProcess } from "./cleanup.ts";
 import type { LoadPlan, LoadReport } from "./load.ts";
-import { messageReader } from "./message-reader.ts";
+import { createMessageReader } from "./message-reader.ts";
 
 export interface Load {
   run(plan: LoadPlan): Promise<LoadReport>;
 }
 
-/** One process for all measurements, so that its code is warm after the first. */
+/** Starts one process for all measurements, so that V8 has optimized its code after the first one. */
 export function startLoad(): Load {
   const child = trackProcess(
     fork(new URL("./load.ts", import.meta.url), {
@@ -15,7 +15,7 @@ export function startLoad(): Load {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     }),
   );
-  const nextReport = messageReader<LoadReport>(child);
+  const nextReport = createMessageReader<LoadReport>(child);
   return {
     run(plan) {
       const report = nextReport();

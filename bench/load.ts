@@ -1,5 +1,5 @@
 /**
- * The load generator. It is a separate process, so that its CPU is not counted for the server. It
+ * The load generator. It is a separate process, so that its CPU time does not count as the server's. It
  * writes prepared requests to raw sockets, one in flight per connection, and reads only the status
  * and the length of a response. Forked by load-process.ts: receives a plan over IPC, sends a report.
  */
@@ -19,8 +19,8 @@ export interface LoadPlan {
    * loop).
    */
   rate: number | undefined;
-  /** Whether the report contains every latency and the ids of all acknowledged deliveries. */
-  record?: boolean;
+  /** Whether the report has `details`. */
+  hasDetails?: boolean;
 }
 
 export interface LoadReport {
@@ -31,21 +31,22 @@ export interface LoadReport {
   /** Broken connections, and requests without a response. */
   failures: number;
   /** Whether all responses were 2xx, without failures. */
-  valid: boolean;
+  isValid: boolean;
   seconds: number;
   perSecond: number;
   /** CPU time of the load generator itself. */
   cpuSeconds: number;
   /** Milliseconds. */
   latency: { p50: number; p90: number; p99: number; max: number };
-  record?: {
+  details?: {
     /** Sorted milliseconds. */
     latencies: Float64Array;
-    /** The first fields of the delivery ids of all 2xx responses. */
+    /** The first field of the delivery id of each request that got a 2xx response. */
     acknowledged: Uint32Array;
   };
 }
 
+/** How long the load generator waits for responses after the last request. */
 const GRACE_MS = 15_000;
 
 function run(plan: LoadPlan): Promise<LoadReport> {
@@ -54,7 +55,7 @@ function run(plan: LoadPlan): Promise<LoadReport> {
   const statuses: Record<string, number> = {};
   let sent = 0;
   let completed = 0;
-  let broken = 0;
+  let brokenConnections = 0;
   const cpuBefore = process.cpuUsage();
   const started = performance.now();
   const deadline = started + plan.seconds * 1000;
@@ -62,8 +63,9 @@ function run(plan: LoadPlan): Promise<LoadReport> {
 
   return new Promise((resolve) => {
     const connections = new Set<Connection>();
-    /** Open loop: idle connections, and the due times of requests that wait for a connection. */
+    /** Only in the open loop. */
     const idle: Connection[] = [];
+    /** Only in the open loop: the due times of requests that wait for a connection. */
     const waiting: number[] = [];
     let ticking: NodeJS.Timeout | undefined;
     const timeout = setTimeout(finish, plan.seconds * 1000 + GRACE_MS);
@@ -78,7 +80,7 @@ function run(plan: LoadPlan): Promise<LoadReport> {
       { status, dueAt, id }: { status: string; dueAt: number; id: number },
     ): void {
       const now = performance.now();
-      if (plan.record && status.startsWith("2")) acknowledged.push(id);
+      if (plan.hasDetails && status.startsWith("2")) acknowledged.push(id);
       latencies[completed] = now - dueAt;
       completed += 1;
       statuses[status] = (statuses[status] ?? 0) + 1;
@@ -93,7 +95,7 @@ function run(plan: LoadPlan): Promise<LoadReport> {
     }
 
     function onBroken(connection: Connection): void {
-      broken += 1;
+      brokenConnections += 1;
       close(connection);
     }
 
@@ -125,7 +127,7 @@ function run(plan: LoadPlan): Promise<LoadReport> {
       const seconds = (performance.now() - started) / 1000;
       const { user, system } = process.cpuUsage(cpuBefore);
       const sorted = latencies.subarray(0, completed).sort();
-      const failures = broken + (sent - completed) + waiting.length;
+      const failures = brokenConnections + (sent - completed) + waiting.length;
       const accepted = Object.entries(statuses).reduce(
         (sum, [status, count]) => sum + (status.startsWith("2") ? count : 0),
         0,
@@ -135,7 +137,7 @@ function run(plan: LoadPlan): Promise<LoadReport> {
         statuses,
         accepted,
         failures,
-        valid: failures === 0 && completed > 0 && accepted === completed,
+        isValid: failures === 0 && completed > 0 && accepted === completed,
         seconds,
         perSecond: completed / seconds,
         cpuSeconds: (user + system) / 1e6,
@@ -145,8 +147,8 @@ function run(plan: LoadPlan): Promise<LoadReport> {
           p99: percentile(sorted, 0.99),
           max: percentile(sorted, 1),
         },
-        ...(plan.record && {
-          record: { latencies: sorted, acknowledged: Uint32Array.from(acknowledged) },
+        ...(plan.hasDetails && {
+          details: { latencies: sorted, acknowledged: Uint32Array.from(acknowledged) },
         }),
       });
     }
@@ -187,8 +189,8 @@ function openConnection(
   let next = 0;
   let dueAt = 0;
   let id = 0;
-  let read = "";
-  let ended = false;
+  let received = "";
+  let isEnded = false;
   const socket: Socket = connect({
     port,
     host: "127.0.0.1",
@@ -198,17 +200,17 @@ function openConnection(
       buffer: Buffer.allocUnsafe(16 * 1024),
       callback(size, buffer) {
         const chunk = (buffer as Buffer).toString("latin1", 0, size);
-        read = read === "" ? chunk : read + chunk;
-        if (!isComplete(read)) return true;
-        const status = read.slice(9, 12);
-        read = "";
+        received = received === "" ? chunk : received + chunk;
+        if (!isComplete(received)) return true;
+        const status = received.slice(9, 12);
+        received = "";
         on.response({ status, dueAt, id });
         return true;
       },
     },
   });
   const fail = () => {
-    if (!ended) on.broken();
+    if (!isEnded) on.broken();
   };
   socket.on("connect", on.ready).on("error", fail).on("close", fail);
   return {
@@ -221,7 +223,7 @@ function openConnection(
       socket.write(request);
     },
     end() {
-      ended = true;
+      isEnded = true;
       socket.destroy();
     },
   };
@@ -237,11 +239,12 @@ function isComplete(response: string): boolean {
     : response.length >= end + 4 + Number(length);
 }
 
-/**
- * The first field of a UUID version 1, which GitHub uses for delivery ids: the low bits of a clock
- * in units of 100 ns. Consecutive ids are neighbours in an index, as in production.
- */
 let lastTick = 0;
+
+/**
+ * Returns the first field of a UUID version 1, which GitHub uses for delivery ids: the low bits of a
+ * clock in units of 100 ns. Consecutive ids are neighbours in an index, as in production.
+ */
 function nextTick(): number {
   lastTick = Math.max(
     lastTick + 1,

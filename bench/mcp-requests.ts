@@ -8,6 +8,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import type { LoadPlan } from "./load.ts";
 
 const PROTOCOL_VERSION = "2026-07-28";
+/** Eight characters, which the load generator replaces. */
 const ID = "00000000";
 
 export interface ToolCall {
@@ -15,7 +16,7 @@ export interface ToolCall {
   arguments: Record<string, unknown>;
 }
 
-export interface Recorded {
+export interface RecordedCall {
   /** The request of the call itself, without the handshake. */
   head: string;
   body: string;
@@ -27,7 +28,7 @@ export async function recordCall(
   token: string,
   call: ToolCall,
   path = "/mcp",
-): Promise<Recorded> {
+): Promise<RecordedCall> {
   let sent = "";
   const proxy = createServer((socket) => {
     const server = connect(port, "127.0.0.1");
@@ -64,19 +65,19 @@ export async function recordCall(
   }
 }
 
-/** Builds one reusable request for each set of arguments. */
+/** Returns one request for each set of arguments. The load generator replaces its id. */
 export function toTemplates(
-  { head, body }: Pick<Recorded, "head" | "body">,
-  all: readonly ToolCall["arguments"][],
+  { head, body }: Pick<RecordedCall, "head" | "body">,
+  argumentLists: readonly ToolCall["arguments"][],
 ): LoadPlan["templates"] {
   const message = JSON.parse(body) as { id: unknown; params: ToolCall };
-  return all.map((args) => {
-    const changed = JSON.stringify({
+  return argumentLists.map((args) => {
+    const changedBody = JSON.stringify({
       ...message,
       id: ID,
       params: { ...message.params, arguments: args },
     });
-    const request = `${head.replace(/(\r\ncontent-length: *)\d+/i, `$1${changed.length}`)}\r\n\r\n${changed}`;
+    const request = `${head.replace(/(\r\ncontent-length: *)\d+/i, `$1${changedBody.length}`)}\r\n\r\n${changedBody}`;
     return { request: Buffer.from(request, "latin1"), idAt: request.indexOf(`"${ID}"`) + 1 };
   });
 }

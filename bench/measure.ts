@@ -1,7 +1,7 @@
 import type { LoadPlan, LoadReport } from "./load.ts";
 import type { Load } from "./load-process.ts";
 import { cpuSeconds, cpuSecondsWithChildren } from "./process-stats.ts";
-import { signedDeliveries } from "./signed-deliveries.ts";
+import { signedWebhooks } from "./signed-webhooks.ts";
 import type { Target } from "./target.ts";
 
 export interface Measurement extends LoadReport {
@@ -18,13 +18,14 @@ export type LoadShape = Pick<LoadPlan, "connections" | "requests" | "seconds"> &
 /** Puts load on one server, measures its CPU time and checks that no event was lost. */
 export async function measure(load: Load, target: Target, shape: LoadShape): Promise<Measurement> {
   const { pid, databasePid } = target;
-  const database = () => (databasePid === undefined ? 0 : cpuSecondsWithChildren(databasePid));
+  const readDatabaseCpu = () =>
+    databasePid === undefined ? 0 : cpuSecondsWithChildren(databasePid);
   const storedBefore = await target.stored?.();
-  const before = { server: cpuSeconds(pid), database: database() };
-  const deliveries = target.deliveries?.() ?? signedDeliveries(target.port);
-  const report = await load.run({ rate: undefined, ...shape, ...deliveries });
+  const before = { server: cpuSeconds(pid), database: readDatabaseCpu() };
+  const requests = target.makeRequests?.() ?? signedWebhooks(target.port);
+  const report = await load.run({ rate: undefined, ...shape, ...requests });
   const serverCpuSeconds = cpuSeconds(pid) - before.server;
-  const databaseCpuSeconds = database() - before.database;
+  const databaseCpuSeconds = readDatabaseCpu() - before.database;
   const storedAfter = await target.stored?.();
   const stored =
     storedAfter === undefined || storedBefore === undefined
@@ -32,7 +33,7 @@ export async function measure(load: Load, target: Target, shape: LoadShape): Pro
       : storedAfter - storedBefore;
   return {
     ...report,
-    valid: report.valid && (stored === undefined || stored === report.accepted),
+    isValid: report.isValid && (stored === undefined || stored === report.accepted),
     serverCpuSeconds,
     databaseCpuSeconds,
     perCpuSecond: report.completed / serverCpuSeconds,
@@ -43,9 +44,9 @@ export async function measure(load: Load, target: Target, shape: LoadShape): Pro
 /** Describes why a measurement is invalid; empty for a valid one. */
 export function invalidReasons(
   target: string,
-  { valid, statuses, failures, accepted, stored }: Measurement,
+  { isValid, statuses, failures, accepted, stored }: Measurement,
 ): string[] {
-  if (valid) return [];
+  if (isValid) return [];
   const responses = Object.entries(statuses)
     .map(([status, count]) => `${count} × ${status}`)
     .join(", ");

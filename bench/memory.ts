@@ -57,11 +57,11 @@ export const memory: Benchmark = async ({ quick, hub: cliPath, reportProgress })
     goals: [
       {
         what: `RSS after ${figure(STEPS * step)} webhooks at most ${percent(GOAL_GROWTH)} above RSS after ${figure(step)}`,
-        met: growth <= GOAL_GROWTH,
-        found: `${growth >= 0 ? "+" : ""}${(growth * 100).toFixed(1)} %`,
+        isMet: growth <= GOAL_GROWTH,
+        result: `${growth >= 0 ? "+" : ""}${(growth * 100).toFixed(1)} %`,
       },
     ],
-    valid: problems.length === 0,
+    isValid: problems.length === 0,
     data: { series, peak, growth },
   };
 };

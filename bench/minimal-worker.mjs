@@ -1,4 +1,4 @@
-/** The reference of `npm run bench -- workerd`: stores each body as a row of a Durable Object, without any rule. */
+/** The reference of `npm run bench -- workerd`: stores each body as a row in a Durable Object, and does nothing else. */
 import { DurableObject } from "cloudflare:workers";
 
 export class Rows extends DurableObject {

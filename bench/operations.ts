@@ -7,7 +7,7 @@ export interface Operation {
   /** Calls per round. */
   calls: number;
   /** Whether the cost must not grow with the backlog. */
-  flat: boolean;
+  isFlat: boolean;
   /** Prepares one call and returns it; only the call is timed. */
   prepare(backlog: Backlog): () => Promise<unknown>;
   /** Throws when the result is wrong, because an empty result would be fast. */
@@ -39,7 +39,7 @@ const listEvents = (name: string, query: { order: "newest" | "oldest"; type?: st
   define({
     name,
     calls: READS,
-    flat: true,
+    isFlat: true,
     prepare:
       ({ store }) =>
       () =>
@@ -51,7 +51,7 @@ const getEvent = (name: string, pick: (backlog: Backlog) => string) =>
   define({
     name,
     calls: READS,
-    flat: true,
+    isFlat: true,
     prepare(backlog) {
       const id = pick(backlog);
       return async () => {
@@ -69,7 +69,7 @@ export const operations: readonly Operation[] = [
   define({
     name: "pending status",
     calls: READS,
-    flat: true,
+    isFlat: true,
     prepare:
       ({ store }) =>
       () =>
@@ -88,7 +88,7 @@ export const operations: readonly Operation[] = [
   define({
     name: "mark one processed",
     calls: WRITES,
-    flat: false,
+    isFlat: false,
     prepare(backlog) {
       const id = backlog.takeId();
       return () => backlog.store.markProcessed(TENANT, [id], Date.now(), null);
@@ -98,7 +98,7 @@ export const operations: readonly Operation[] = [
   define({
     name: `claim ${CLAIM_SIZE}`,
     calls: WRITES,
-    flat: false,
+    isFlat: false,
     prepare({ store, claimed }) {
       const now = Date.now();
       return async () => {

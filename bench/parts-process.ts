@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { makeFolder, removeFolder, stopProcess, trackProcess } from "./cleanup.ts";
 import { startFlags } from "./hub-process.ts";
-import { messageReader } from "./message-reader.ts";
+import { createMessageReader } from "./message-reader.ts";
 import type { Target } from "./target.ts";
 
 /** The work of a webhook, in order. `startParts(n)` starts a server that does the first n parts. */
@@ -18,7 +18,7 @@ export async function startParts(
       execArgv: startFlags(),
     }),
   );
-  const port = await messageReader<number>(child)();
+  const port = await createMessageReader<number>(child)();
   return {
     name,
     port,

@@ -15,7 +15,7 @@ import { createIds } from "../packages/hub/src/lib/ids.ts";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
 import { createGroupCommit } from "../packages/hub/src/store/group-commit.ts";
 import { TENANT } from "./seed.ts";
-import { SECRET } from "./signed-deliveries.ts";
+import { SECRET } from "./signed-webhooks.ts";
 
 const [count = "0", folder = ""] = process.argv.slice(2);
 const parts = Number(count);

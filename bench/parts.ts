@@ -57,7 +57,7 @@ export const parts: Benchmark = async ({ quick, hub: cliPath, reportProgress }) 
       ...(problems.length > 0 ? [{ title: "Invalid rounds", text: problems.join("\n") }] : []),
     ],
     goals: [],
-    valid: problems.length === 0,
+    isValid: problems.length === 0,
     data: Object.fromEntries([...measured].map(([{ name }, rounds]) => [name, rounds])),
   };
 };

@@ -27,7 +27,7 @@ interface Variant {
   issue: number;
 }
 
-/** With the id of a GitHub App's installation, if one is given. */
+/** Returns the payloads, with the id of a GitHub App's installation if it is defined. */
 export function makePayloads(installation?: number): Buffer[] {
   const example = nearestExample();
   return Array.from({ length: PAYLOADS }, (_, at) => {

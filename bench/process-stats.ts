@@ -9,7 +9,7 @@ const ticksPerSecond = hasProc
 
 /** CPU time of a process in seconds, all threads. */
 export function cpuSeconds(pid: number): number {
-  if (!hasProc) return secondsOf(ps("time", pid));
+  if (!hasProc) return parseTime(ps("time", pid));
   const stat = readStat(pid);
   return stat ? stat.self : Number.NaN;
 }
@@ -23,7 +23,7 @@ export function cpuSecondsWithChildren(pid: number): number {
       .split("\n")
       .map((line) => line.trim().split(/\s+/))
       .filter(([id, parent]) => Number(id) === pid || Number(parent) === pid)
-      .reduce((sum, [, , time]) => sum + secondsOf(time ?? ""), 0);
+      .reduce((sum, [, , time]) => sum + parseTime(time ?? ""), 0);
   }
   let sum = 0;
   for (const name of readdirSync("/proc")) {
@@ -48,7 +48,7 @@ export function residentBytes(pid: number): number {
   return Number(kilobytes) * 1024;
 }
 
-/** Resident memory of the running child processes in bytes. Shared pages count for each. */
+/** Resident memory of all running child processes in bytes. A shared page counts once per process. */
 export function residentBytesOfChildren(pid: number): number {
   const children = execFileSync("ps", ["-A", "-o", "ppid=,rss="], { encoding: "utf8" });
   return children
@@ -67,21 +67,22 @@ function readStat(
   } catch {
     return undefined; // the process has just ended
   }
-  // The process name can contain anything. The third field follows its closing bracket.
+  // proc_pid_stat(5) numbers the fields. The second one, the process name, can contain spaces and
+  // brackets, so the fields are counted from the third one, after the last closing bracket.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  const ticks = (field: number) => Number(fields[field - 3]) / ticksPerSecond;
+  const seconds = (field: number) => Number(fields[field - 3]) / ticksPerSecond;
   return {
     parent: Number(fields[1]),
-    self: ticks(14) + ticks(15),
-    endedChildren: ticks(16) + ticks(17),
+    self: seconds(14) + seconds(15),
+    endedChildren: seconds(16) + seconds(17),
   };
 }
 
 const ps = (column: string, pid: number): string =>
   execFileSync("ps", ["-o", `${column}=`, "-p", String(pid)], { encoding: "utf8" }).trim();
 
-/** `[[days-]hours:]minutes:seconds`, as `ps` prints it. */
-function secondsOf(time: string): number {
+/** Parses `[[days-]hours:]minutes:seconds`, as `ps` prints it; returns seconds. */
+function parseTime(time: string): number {
   const [clock = "", days = "0"] = time.split("-").reverse();
   const seconds = clock.split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
   return Number(days) * 86_400 + seconds;

@@ -54,7 +54,7 @@ export const profile: Benchmark = async ({ quick, hub: cliPath, reportProgress }
         ...(problems.length > 0 ? [{ title: "Invalid", text: problems.join("\n") }] : []),
       ],
       goals: [],
-      valid: measured.valid,
+      isValid: measured.isValid,
       data: { measured, costs },
     };
   } finally {

@@ -44,13 +44,13 @@ export const reads: Benchmark = async (options) => {
   return {
     tables: Object.entries(seeded).map(([backend, backlogs]) => ({
       title: `Reads: median µs per call, by number of pending events (${backend}; ${backlogs.map(({ bytes }) => megabytes(bytes)).join(", ")})`,
-      text: show(
+      text: formatLines(
         lines.filter((line) => line.backend === backend),
         sizes,
       ),
     })),
     goals: options.backends.map((backend) => goalOf(backend, lines, sizes.at(-1) as number)),
-    valid: true,
+    isValid: true,
     data: { seeded, lines },
   };
 };
@@ -64,7 +64,7 @@ async function compare(
   const durations = new Map<Backlog, number[]>(backlogs.map((backlog) => [backlog, []]));
   for (let round = 0; round <= rounds; round += 1)
     for (const [backlog, times] of durations) {
-      for (let nth = 0; nth < operation.calls; nth += 1) {
+      for (let calls = 0; calls < operation.calls; calls += 1) {
         const call = operation.prepare(backlog);
         const start = performance.now();
         const result = await call();
@@ -87,30 +87,30 @@ async function compare(
   }));
 }
 
-function show(lines: readonly Line[], sizes: readonly number[]): string {
+function formatLines(lines: readonly Line[], sizes: readonly number[]): string {
   const names = [...new Set(lines.map(({ operation }) => operation))];
-  const of = (operation: string, size: number) =>
+  const findLine = (operation: string, size: number) =>
     lines.find((line) => line.operation === operation && line.size === size);
   const largest = sizes.at(-1) as number;
   return table(
     ["operation", ...sizes.map(figure), "ratio", "p99, largest"],
     names.map((name) => [
       name,
-      ...sizes.map((size) => figure(of(name, size)?.median ?? Number.NaN)),
-      times(of(name, largest)?.ratio ?? Number.NaN),
-      figure(of(name, largest)?.p99 ?? Number.NaN),
+      ...sizes.map((size) => figure(findLine(name, size)?.median ?? Number.NaN)),
+      times(findLine(name, largest)?.ratio ?? Number.NaN),
+      figure(findLine(name, largest)?.p99 ?? Number.NaN),
     ]),
   );
 }
 
 function goalOf(backend: Backend, lines: readonly Line[], largest: number): Goal {
-  const flat = new Set(operations.filter(({ flat }) => flat).map(({ name }) => name));
+  const flat = new Set(operations.filter(({ isFlat }) => isFlat).map(({ name }) => name));
   const [worst] = lines
     .filter((line) => line.backend === backend && line.size === largest && flat.has(line.operation))
     .sort((a, b) => b.ratio - a.ratio);
   return {
     what: `${backend}: status, list and get take at most ${GOAL_RATIO}× as long at ${figure(largest)} pending events as at 1,000`,
-    met: (worst?.ratio ?? Number.POSITIVE_INFINITY) <= GOAL_RATIO,
-    found: worst ? `at most ${times(worst.ratio)} (${worst.operation})` : "no measurement",
+    isMet: (worst?.ratio ?? Number.POSITIVE_INFINITY) <= GOAL_RATIO,
+    result: worst ? `at most ${times(worst.ratio)} (${worst.operation})` : "no measurement",
   };
 }

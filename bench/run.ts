@@ -37,7 +37,17 @@ const benchmarks: Record<string, Benchmark> = {
   parts,
   profile,
 };
-const inAll = ["start", "ingest", "callbacks", "reads", "agents", "flows", "connections", "memory"];
+/** The benchmarks that `all` runs. */
+const namesInAll = [
+  "start",
+  "ingest",
+  "callbacks",
+  "reads",
+  "agents",
+  "flows",
+  "connections",
+  "memory",
+];
 
 const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] [--hub FILE] [--minutes N]
 
@@ -47,20 +57,20 @@ const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] 
   agents       latency from a POST to a client, fan-out to 1,000 clients, MCP calls
   flows        a chain of steps, a burst that starts runs, matching, flows as tools
   connections  calls of a tool compared with the bare SDK client; 1,000 idle connections
-  memory       memory of the hub during 200,000 deliveries
+  memory       memory of the hub during 200,000 webhooks
   start        time to the first response, memory of an idle hub
   tabs         webhooks while ten tabs of a browser show the inbox
   workerd      webhooks on workerd, compared with a minimal Worker that stores the same row
   hostile      /healthz while hostile expressions, schemas and code of flow authors run
-  soak         all attacks on the hub's limits at once, beside 200 webhooks per second
+  soak         200 webhooks per second while all attacks on the hub's limits run
   parts        CPU of a webhook, split into HMAC, parsing and storage
   profile      CPU profile of the hub at concurrency 64
-  all          ${inAll.join(", ")}
+  all          ${namesInAll.join(", ")}
 
   --quick      a short run with fewer rounds
   --json       print the results as JSON instead of tables
   --backend B  sqlite or postgres; the default is both
-  --hub FILE   measure this built cli.js instead of this checkout
+  --hub FILE   measure this built bin/signalbox.js instead of this checkout's
   --minutes N  abort after this time (60); for soak, the time of the attacks (10)
 
 Results are also written to bench/results/NAME.json. docs/benchmarks.md explains them.`;
@@ -80,13 +90,13 @@ const backends = (["sqlite", "postgres"] as const).filter(
   (backend: Backend) => flags.backend === undefined || flags.backend === backend,
 );
 const minutes = flags.minutes === undefined ? undefined : Number(flags.minutes);
-const names = positionals.includes("all") ? inAll : positionals;
-const isValid =
+const names = positionals.includes("all") ? namesInAll : positionals;
+const areArgumentsValid =
   backends.length > 0 &&
   names.length > 0 &&
   names.every((name) => Object.hasOwn(benchmarks, name)) &&
   (minutes === undefined || minutes > 0);
-if (flags.help || !isValid) {
+if (flags.help || !areArgumentsValid) {
   console.log(usage);
   process.exit(flags.help ? 0 : 2);
 }
@@ -103,7 +113,7 @@ const reportProgress = (text: string) => {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
 };
 const records: Record<string, unknown> = {};
-let valid = true;
+let areAllValid = true;
 for (const name of names) {
   const startedAt = performance.now();
   const result = await (benchmarks[name] as Benchmark)({
@@ -115,16 +125,16 @@ for (const name of names) {
   });
   reportProgress("");
   const seconds = Math.round((performance.now() - startedAt) / 1000);
-  const { tables, ...rest } = result;
-  const record = { benchmark: name, machine, quick: flags.quick, seconds, ...rest };
+  const { tables: _, ...figures } = result;
+  const record = { benchmark: name, machine, quick: flags.quick, seconds, ...figures };
   records[name] = record;
-  valid &&= result.valid;
+  areAllValid &&= result.isValid;
   const file = save(name, record);
   if (!flags.json)
     print(result, machine, `${seconds} s${flags.quick ? ", quick run" : ""}; ${file}`);
 }
 if (flags.json) console.log(JSON.stringify(records, null, 2));
-process.exit(valid ? 0 : 1);
+process.exit(areAllValid ? 0 : 1);
 
 function save(name: string, record: unknown): string {
   const folder = join(import.meta.dirname, "results");
@@ -134,14 +144,15 @@ function save(name: string, record: unknown): string {
 }
 
 function print(
-  { tables, goals, valid }: Result,
+  { tables, goals, isValid }: Result,
   { cores, cpu, node, fsyncMs, commit }: Machine,
   footer: string,
 ): void {
   for (const { title, text } of tables) console.log(`\n${title}\n\n${text}`);
   if (goals.length > 0) console.log("");
-  for (const { what, met, found } of goals) console.log(`${met ? "✓" : "✗"} ${what}: ${found}`);
-  if (!valid) console.log("\n✗ INVALID: requests were rejected or lost; ignore the figures.");
+  for (const { what, isMet, result } of goals)
+    console.log(`${isMet ? "✓" : "✗"} ${what}: ${result}`);
+  if (!isValid) console.log("\n✗ INVALID: requests were rejected or lost; ignore the figures.");
   console.log(
     `\n${cores} cores (${cpu}), Node ${node}, fsync ${figure(fsyncMs)} ms, commit ${commit}`,
   );

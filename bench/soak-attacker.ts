@@ -1,6 +1,6 @@
 /**
- * Repeats one attack of soak-attacks.ts until its process is stopped. Runs with a low priority: real
- * attackers run on other machines, and here they must not take the hub's CPU.
+ * The process of one attack of soak-attacks.ts. Repeats the attack until the process is stopped. It has a
+ * low priority, because real attackers run on other machines and do not use the hub's CPU.
  */
 import { setPriority } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -33,6 +33,7 @@ async function run({ strikesPerMinute, prepare }: Attack, target: AttackTarget):
     isStriking = true;
     await strike().then(
       (outcomes) => outcomes.forEach(count),
+      // `fetch` reports the reason of a failed request as the cause.
       (error: Error) => count((error.cause as Error | undefined)?.message ?? error.message),
     );
     isStriking = false;

@@ -1,7 +1,7 @@
 /** Starts one process per attack of soak-attacks.ts. */
 import { fork } from "node:child_process";
 import { trackProcess } from "./cleanup.ts";
-import { messageReader } from "./message-reader.ts";
+import { createMessageReader } from "./message-reader.ts";
 import type { AttackerCommand, AttackerMessage, AttackReport } from "./soak-attacker.ts";
 import { type AttackTarget, attacks } from "./soak-attacks.ts";
 
@@ -16,7 +16,7 @@ export async function startAttackers(target: AttackTarget): Promise<Attackers> {
     const file = new URL("./soak-attacker.ts", import.meta.url);
     const child = trackProcess(fork(file, [name]));
     const send = (command: AttackerCommand) => void child.send(command);
-    return { name, child, send, nextMessage: messageReader<AttackerMessage>(child) };
+    return { name, child, send, nextMessage: createMessageReader<AttackerMessage>(child) };
   });
   for (const { send, nextMessage } of attackers) {
     const prepared = nextMessage();

@@ -1,4 +1,4 @@
-/** The attacks of `soak`. Each runs in a process of its own (soak-attacker.ts). */
+/** The attacks of `soak`. Each runs in its own process (soak-attacker.ts). */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   floodWithPings,
@@ -25,31 +25,31 @@ import {
   listForLongGlob,
 } from "../test/support/attacks/webhooks.ts";
 import { type Delivery, deliver } from "../test/support/deliver.ts";
-import { SECRET } from "./signed-deliveries.ts";
+import { SECRET } from "./signed-webhooks.ts";
 
-/** The hub, and the tokens of the attackers' tenant. */
+/** The hub, with the app, the tokens and the installation of the attacking tenant. */
 export interface AttackTarget {
   url: string;
   app: string;
   admin: string;
   reader: string;
-  /** For sessions: each token has a limit of its own. */
+  /** Each token has its own limit of sessions, so the attack on sessions uses several tokens. */
   readers: string[];
   installation: number;
 }
 
-/** Sends its requests and returns an outcome for each, such as its status. */
+/** Sends the requests of one strike. Returns an outcome for each, such as the status of the response. */
 type Strike = () => Promise<(string | number)[]>;
 
 export interface Attack {
-  /** The upper limit; a strike starts after the previous one has ended. */
+  /** The maximum. There are fewer strikes if they take longer, since they run one after another. */
   strikesPerMinute: number;
   /** Requests or connections of a strike. */
   requests: number;
   prepare(target: AttackTarget): Strike | Promise<Strike>;
 }
 
-/** The priority of the attackers' processes. */
+/** The niceness of the attackers' processes; see soak-attacker.ts. */
 export const NICENESS = 10;
 
 const RESPONSE_MS = 60_000;
@@ -103,13 +103,13 @@ async function run({ url, admin }: AttackTarget, flow: string) {
   const deadline = Date.now() + RUN_MS;
   while (Date.now() < deadline) {
     const response = await call(url, admin, `/api/runs/${id}`);
-    const found = (await response.json()) as {
+    const state = (await response.json()) as {
       finished_at: string | null;
       status: string;
       error: { code: string } | null;
     };
-    if (response.ok && found.finished_at !== null)
-      return { id, outcome: found.error?.code ?? found.status };
+    if (response.ok && state.finished_at !== null)
+      return { id, outcome: state.error?.code ?? state.status };
     await sleep(500);
   }
   return { id, outcome: `not finished in ${RUN_MS / 1000} s` };

@@ -1,4 +1,4 @@
-/** Observes a hub during a part of `soak`: the responses of `/healthz`, and its memory. */
+/** Observes a hub during a part of `soak`: the responses of `/healthz`, its memory and its CPU time. */
 import { startHealthProbe } from "../test/support/start-health-probe.ts";
 import type { HubProcess } from "./hub-process.ts";
 import {
@@ -24,7 +24,7 @@ export interface Observation {
 }
 
 export interface Observer {
-  /** What was observed since the last call. */
+  /** Returns the observation since the last call. */
   take(): Promise<Observation>;
   isAlive(): boolean;
   stop(): void;

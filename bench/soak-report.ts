@@ -16,7 +16,7 @@ const GOAL_GROWTH = 0.2;
 /** The level of warnings in the log. */
 const WARN = 40;
 
-/** A part of the soak; without load at the end. */
+/** A part of the soak. The last part, after the attacks, has no load. */
 export interface Part extends Observation {
   name: string;
   load: LoadReport | undefined;
@@ -28,12 +28,13 @@ export interface Soak {
   attacks: Map<string, AttackReport>;
   isAlive: boolean;
   log: Record<string, unknown>[];
-  keptSession: boolean;
+  /** Whether the session that the other tenant opened before the attacks is still open. */
+  isSessionOpen: boolean;
   stored: StoredCheck;
 }
 
 const isAttacked = ({ name }: Part) => name.startsWith("attacks");
-const merge = (lists: Float64Array[]) =>
+const mergeSorted = (lists: Float64Array[]) =>
   Float64Array.from(lists.flatMap((list) => [...list])).sort();
 
 export function reportSoak(soaks: Soak[]): Result {
@@ -41,62 +42,66 @@ export function reportSoak(soaks: Soak[]): Result {
   return {
     tables: soaks.flatMap(tablesOf),
     goals,
-    valid: soaks.every(({ isAlive, stored }) => isAlive && isStoredOnce(stored)),
-    data: soaks.map(({ parts, attacks, log, ...rest }) => ({
-      ...rest,
+    isValid: soaks.every(({ isAlive, stored }) => isAlive && isStoredOnce(stored)),
+    data: soaks.map(({ parts, attacks, log, ...soak }) => ({
+      ...soak,
       attackRequestsPerSecond,
-      problems: problemsIn(log),
+      problems: countProblems(log),
       parts: parts.map(({ health, load, ...part }) => ({
         ...part,
         healthP99: percentile(health, 0.99),
         healthWorst: percentile(health, 1),
-        load: load && { ...load, record: undefined },
+        load: load && { ...load, details: undefined },
       })),
       attacks: Object.fromEntries(attacks),
     })),
   };
 }
 
-const isStoredOnce = ({ acknowledged, missing, doubled }: StoredCheck) =>
-  acknowledged > 0 && missing === 0 && doubled === 0;
+const isStoredOnce = ({ acknowledged, missing, surplus }: StoredCheck) =>
+  acknowledged > 0 && missing === 0 && surplus === 0;
 
-function goalsOf({ backend, parts, isAlive, keptSession, stored }: Soak): Goal[] {
+function goalsOf({ backend, parts, isAlive, isSessionOpen, stored }: Soak): Goal[] {
   const attacked = parts.filter(isAttacked);
   const loads = attacked.flatMap(({ load }) => load ?? []);
   const accepted = loads.reduce((sum, load) => sum + load.accepted, 0);
-  const refused = loads.reduce((sum, load) => sum + load.completed - load.accepted, 0);
+  const rejected = loads.reduce((sum, load) => sum + load.completed - load.accepted, 0);
   const failures = loads.reduce((sum, load) => sum + load.failures, 0);
-  const latencies = merge(loads.flatMap(({ record }) => record?.latencies ?? []));
-  const health = merge(attacked.map((part) => part.health));
+  const latencies = mergeSorted(loads.flatMap(({ details }) => details?.latencies ?? []));
+  const health = mergeSorted(attacked.map((part) => part.health));
   const healthFailures = attacked.reduce((sum, part) => sum + part.healthFailures, 0);
   const peak = Math.max(...attacked.map(({ memory }) => memory.peak));
   const medians = attacked.map(({ memory }) => memory.median);
   const half = Math.ceil(medians.length / 2);
   const [first, second] = [median(medians.slice(0, half)), median(medians.slice(half))];
-  const rest = parts.at(-1)?.memory.last ?? Number.NaN;
-  const goal = (what: string, met: boolean, found: string) => ({
+  const bytesAfter = parts.at(-1)?.memory.last ?? Number.NaN;
+  const goal = (what: string, isMet: boolean, result: string) => ({
     what: `${backend}: ${what}`,
-    met,
-    found,
+    isMet,
+    result,
   });
   return [
-    goal("the hub lives", isAlive, isAlive ? "yes" : "it ended"),
+    goal("the hub keeps running", isAlive, isAlive ? "yes" : "it ended"),
     goal(
       "every acknowledged webhook is stored exactly once",
       isStoredOnce(stored),
-      `${figure(stored.acknowledged)} acknowledged, ${stored.missing} missing, ${stored.doubled} stored twice`,
+      `${figure(stored.acknowledged)} acknowledged, ${stored.missing} missing, ${stored.surplus} stored twice`,
     ),
     goal(
       `every webhook is acknowledged during the attacks`,
-      refused + failures === 0,
-      `${figure(accepted)} acknowledged (p50 ${figure(percentile(latencies, 0.5))} ms, p99 ${figure(percentile(latencies, 0.99))} ms), ${refused} refused, ${failures} without a response`,
+      rejected + failures === 0,
+      `${figure(accepted)} acknowledged (p50 ${figure(percentile(latencies, 0.5))} ms, p99 ${figure(percentile(latencies, 0.99))} ms), ${rejected} rejected, ${failures} without a response`,
     ),
     goal(
       `p99 of /healthz during the attacks at most ${GOAL_HEALTH_MS} ms`,
       healthFailures === 0 && percentile(health, 0.99) <= GOAL_HEALTH_MS,
       `${figure(percentile(health, 0.99))} ms, worst ${figure(percentile(health, 1))} ms, ${healthFailures} without a response`,
     ),
-    goal("an idle session of another tenant stays open", keptSession, keptSession ? "yes" : "no"),
+    goal(
+      "an idle session of another tenant stays open",
+      isSessionOpen,
+      isSessionOpen ? "yes" : "no",
+    ),
     goal(
       `RSS of the hub at most ${megabytes(GOAL_BYTES)} during the attacks`,
       peak <= GOAL_BYTES,
@@ -109,14 +114,14 @@ function goalsOf({ backend, parts, isAlive, keptSession, stored }: Soak): Goal[]
     ),
     goal(
       "RSS two minutes after the attacks below their median",
-      rest < median(medians),
-      `${megabytes(rest)} after ${megabytes(median(medians))}`,
+      bytesAfter < median(medians),
+      `${megabytes(bytesAfter)} after ${megabytes(median(medians))}`,
     ),
   ];
 }
 
-/** Counts the warnings and errors of the log by message. */
-function problemsIn(log: Soak["log"]): [string, number][] {
+/** Counts the warnings and errors of the log by message; returns the 20 most frequent. */
+function countProblems(log: Soak["log"]): [string, number][] {
   const messages = log
     .filter(({ level }) => Number(level) >= WARN)
     .map(({ level, msg, code }) => [level, msg, code].filter(Boolean).join(" "));
@@ -129,12 +134,12 @@ function problemsIn(log: Soak["log"]): [string, number][] {
 function tablesOf({ backend, parts, attacks, isAlive, log }: Soak): Result["tables"] {
   return [
     {
-      title: `Soak, ${backend}: ${RATE} signed webhooks of 10 KB per second beside all attacks`,
+      title: `Soak, ${backend}: ${RATE} signed webhooks of 10 KB per second during all attacks`,
       text: table(
         [
           "part",
           "acknowledged",
-          "refused",
+          "rejected",
           "failed",
           "p50 ms",
           "p99 ms",
@@ -185,7 +190,7 @@ function tablesOf({ backend, parts, attacks, isAlive, log }: Soak): Result["tabl
       title: `Warnings and errors in the log, ${backend}`,
       text: table(
         ["message", "count"],
-        problemsIn(log).map(([message, count]) => [message.slice(0, 160), figure(count)]),
+        countProblems(log).map(([message, count]) => [message.slice(0, 160), figure(count)]),
       ),
     },
     ...(isAlive

@@ -1,28 +1,31 @@
-/** Compares acknowledged deliveries with the stored events. */
+/** Compares the acknowledged webhooks with the stored events. */
 import { join } from "node:path";
 import { openPostgres } from "../packages/hub/src/store/backends/postgres.ts";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
 import type { LoadPlan, LoadReport } from "./load.ts";
 
-/** The full ids of the deliveries that a load got a 2xx response for. */
+/** Returns the complete delivery ids of the webhooks that got a 2xx response. */
 export function acknowledgedIds(
   { templates }: Pick<LoadPlan, "templates">,
-  { record }: LoadReport,
+  { details }: LoadReport,
 ): string[] {
   const [template] = templates;
-  if (!template || !record) return [];
+  if (!template || !details) return [];
   // All templates have the same id, except for the field that the load generator sets.
   const { request, idAt } = template;
-  const rest = Buffer.from(request).toString("latin1", idAt + 8, idAt + 36);
-  return Array.from(record.acknowledged, (first) => first.toString(16).padStart(8, "0") + rest);
+  const suffix = Buffer.from(request).toString("latin1", idAt + 8, idAt + 36);
+  return Array.from(
+    details.acknowledged,
+    (firstField) => firstField.toString(16).padStart(8, "0") + suffix,
+  );
 }
 
 export interface StoredCheck {
   acknowledged: number;
   stored: number;
   missing: number;
-  /** Events of the tenant beyond one for each id: also events without an id. */
-  doubled: number;
+  /** The number of events beyond one for each delivery id, including events without an id. */
+  surplus: number;
 }
 
 export async function checkStored(
@@ -47,6 +50,6 @@ export async function checkStored(
     acknowledged: acknowledged.size,
     stored: stored.size,
     missing: [...acknowledged].filter((id) => !stored.has(id)).length,
-    doubled: events - stored.size,
+    surplus: events - stored.size,
   };
 }

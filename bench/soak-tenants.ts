@@ -1,7 +1,7 @@
-/** The two tenants of `soak`: one is attacked by the other. */
+/** The two tenants of `soak`: one attacks the hub, and the other (the victim) uses it normally. */
 import { openSession, useSession } from "../test/support/attacks/sessions.ts";
 import { deliver } from "../test/support/deliver.ts";
-import { SECRET } from "./signed-deliveries.ts";
+import { SECRET } from "./signed-webhooks.ts";
 import type { AttackTarget } from "./soak-attacks.ts";
 
 const ADMIN = "sbx_admin_of_the_soak_benchmark";
@@ -9,18 +9,20 @@ const ADMIN = "sbx_admin_of_the_soak_benchmark";
 /** Tenants are GitHub accounts. Their webhooks name an installation. */
 export const SOAK_SETTINGS = {
   SIGNALBOX_TENANCY: "github",
-  SIGNALBOX_QUOTA: "0",
+  SIGNALBOX_QUOTA: "0", // no limit
   SIGNALBOX_KEEP_MB: "1000000", // all webhooks of a long soak are compared at its end
   SIGNALBOX_TOKEN: ADMIN,
 };
 export const VICTIM = { account: 42, installation: 1_042 };
 const ATTACKER = { account: 66, installation: 1_066 };
 const APP = "soak";
+/** 17 tokens with 64 sessions each exceed the limit of 1,024 sessions per process. */
+const READERS = 17;
 
 export interface Tenants {
   target: AttackTarget;
   /** Whether the victim's session, opened before the attacks, is still open. */
-  hasSession(): Promise<boolean>;
+  isSessionOpen(): Promise<boolean>;
 }
 
 export async function createTenants(url: string): Promise<Tenants> {
@@ -53,7 +55,7 @@ export async function createTenants(url: string): Promise<Tenants> {
   const admin = await createToken(ATTACKER, "admin");
   await post(admin, "/api/apps", { slug: APP, name: "Soak" });
   const readers: string[] = [];
-  for (let count = 0; count < 17; count += 1)
+  for (let count = 0; count < READERS; count += 1)
     readers.push(await createToken(ATTACKER, "inbox:read"));
   const victim = await createToken(VICTIM, "inbox:read");
   const { id: session } = await openSession(url, victim);
@@ -66,6 +68,6 @@ export async function createTenants(url: string): Promise<Tenants> {
       readers,
       installation: ATTACKER.installation,
     },
-    hasSession: async () => session !== null && (await useSession(url, victim, session)) === 200,
+    isSessionOpen: async () => session !== null && (await useSession(url, victim, session)) === 200,
   };
 }

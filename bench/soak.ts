@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- soak`: all attacks of soak-attacks.ts in parallel, in a loop, by tokens and
- * webhooks of one tenant, beside signed webhooks of another tenant at a fixed rate. At the end, each
- * acknowledged webhook must be stored exactly once.
+ * `npm run bench -- soak`: one tenant runs all attacks of soak-attacks.ts in parallel, in a loop, while
+ * another tenant sends signed webhooks at a fixed rate. At the end, each acknowledged webhook must be
+ * stored exactly once.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDatabase, startPostgres } from "../test/support/postgres.ts";
@@ -10,14 +10,14 @@ import { makeFolder, removeFolder } from "./cleanup.ts";
 import { findCli, type HubProcess, startHub } from "./hub-process.ts";
 import type { LoadReport } from "./load.ts";
 import { type Load, startLoad } from "./load-process.ts";
-import { signedDeliveries } from "./signed-deliveries.ts";
+import { signedWebhooks } from "./signed-webhooks.ts";
 import { startAttackers } from "./soak-attackers.ts";
 import { observeHub } from "./soak-observer.ts";
 import { type Part, RATE, reportSoak, type Soak } from "./soak-report.ts";
 import { acknowledgedIds, checkStored } from "./soak-stored.ts";
 import { createTenants, SOAK_SETTINGS, VICTIM } from "./soak-tenants.ts";
 
-/** Enough that webhooks rarely wait for a connection. */
+/** So many that webhooks rarely wait for a connection. */
 const CONNECTIONS = 128;
 const DEFAULT_MINUTES = 10;
 const REST_SECONDS = 120;
@@ -76,12 +76,12 @@ async function soakBackend(
     await sleep(REST_SECONDS * 1000);
     parts.push({ name: `${REST_SECONDS} s after`, load: undefined, ...(await observer.take()) });
     const isAlive = observer.isAlive();
-    const keptSession = isAlive && (await tenants.hasSession());
+    const isSessionOpen = isAlive && (await tenants.isSessionOpen());
     const log = hub.log();
     await hub.stop();
     const tenant = String(VICTIM.account);
     const stored = await checkStored({ data, databaseUrl }, tenant, acknowledged);
-    return { backend, parts, attacks, isAlive, log, keptSession, stored };
+    return { backend, parts, attacks, isAlive, log, isSessionOpen, stored };
   } finally {
     observer.stop();
     await hub.stop();
@@ -97,15 +97,15 @@ async function sendLoad(
   seconds: number,
   acknowledged: Set<string>,
 ): Promise<LoadReport> {
-  const deliveries = signedDeliveries(port, VICTIM.installation);
+  const webhooks = signedWebhooks(port, VICTIM.installation);
   const report = await load.run({
-    ...deliveries,
+    ...webhooks,
     connections: CONNECTIONS,
     requests: Math.ceil(RATE * seconds),
     seconds,
     rate: RATE,
-    record: true,
+    hasDetails: true,
   });
-  for (const id of acknowledgedIds(deliveries, report)) acknowledged.add(id);
+  for (const id of acknowledgedIds(webhooks, report)) acknowledged.add(id);
   return report;
 }

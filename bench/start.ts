@@ -81,16 +81,16 @@ export const start: Benchmark = async ({ quick, hub: cliPath, reportProgress }) 
     goals: [
       {
         what: `From the spawn to the first response at most ${figure(GOAL_MS)} ms`,
-        met: slowest <= GOAL_MS,
-        found: `${figure(slowest)} ms`,
+        isMet: slowest <= GOAL_MS,
+        result: `${figure(slowest)} ms`,
       },
       {
         what: `Idle RSS at most ${megabytes(GOAL_BYTES)}`,
-        met: largest <= GOAL_BYTES,
-        found: megabytes(largest),
+        isMet: largest <= GOAL_BYTES,
+        result: megabytes(largest),
       },
     ],
-    valid: true,
+    isValid: true,
     data: lines,
   };
 };

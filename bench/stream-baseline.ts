@@ -10,7 +10,7 @@ const clients = new Set<ServerResponse>();
 let seq = 0;
 
 /** A frame of the same size as the hub's. */
-const frameOf = (id: string) => {
+const makeFrame = (id: string) => {
   const summary = {
     id,
     type: "issues",
@@ -39,10 +39,10 @@ const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => {
-    Buffer.concat(chunks);
+    Buffer.concat(chunks); // counted too, because every handler needs the whole body
     seq += 1;
     const id = `01890a5d-ac96-774b-bcce-${String(seq).padStart(12, "0")}`;
-    const frame = frameOf(id);
+    const frame = makeFrame(id);
     for (const client of clients) client.write(frame);
     const responseBody = JSON.stringify({ outcome: "stored", id });
     response

@@ -7,7 +7,10 @@ import { connect } from "node:net";
 
 export type StreamClientsCommand =
   | { command: "open"; port: number; token: string; count: number }
-  /** Sent before the events; the response follows when every client has received all of them. */
+  /**
+   * Sent before the events. The response follows when every client has received all of them, or after
+   * the timeout.
+   */
   | { command: "await"; events: number; timeoutMs: number };
 
 export interface StreamClientsReport {
@@ -22,9 +25,10 @@ export interface StreamClientsReport {
 }
 
 interface StreamClient {
-  last: number;
+  /** The id of the last frame; NaN before the first one. */
+  lastId: number;
   received: number;
-  rest: string;
+  unparsed: string;
 }
 
 const OPEN_IN_PARALLEL = 100;
@@ -32,34 +36,34 @@ const buffer = Buffer.allocUnsafe(256 * 1024);
 const clients: StreamClient[] = [];
 const failures: string[] = [];
 let bytes = 0;
-let expected = Number.POSITIVE_INFINITY;
-let finished = 0;
+let expectedEvents = Number.POSITIVE_INFINITY;
+let finishedClients = 0;
 let onFinished = () => {};
 
 function read(client: StreamClient, chunk: string): void {
-  const text = client.rest === "" ? chunk : client.rest + chunk;
+  const text = client.unparsed === "" ? chunk : client.unparsed + chunk;
   const end = text.lastIndexOf("\n\n");
   if (end < 0) {
-    client.rest = text;
+    client.unparsed = text;
     return;
   }
   for (let at = text.indexOf("\nid: "); at >= 0 && at < end; at = text.indexOf("\nid: ", at + 5)) {
     const seq = Number.parseInt(text.slice(at + 5, at + 20), 10);
-    if (seq === client.last) continue; // a heartbeat
-    if (seq !== client.last + 1 && failures.length < 10)
-      failures.push(`event ${seq} followed event ${client.last}`);
-    client.last = seq;
+    if (seq === client.lastId) continue; // a heartbeat
+    if (seq !== client.lastId + 1 && failures.length < 10)
+      failures.push(`event ${seq} followed event ${client.lastId}`);
+    client.lastId = seq;
     client.received += 1;
-    if (client.received === expected) {
-      finished += 1;
-      if (finished === clients.length) onFinished();
+    if (client.received === expectedEvents) {
+      finishedClients += 1;
+      if (finishedClients === clients.length) onFinished();
     }
   }
-  client.rest = text.length === end + 4 ? "" : text.slice(end + 2); // "\r\n" ends a chunk
+  client.unparsed = text.length === end + 4 ? "" : text.slice(end + 2); // the "\r\n" at the end belongs to the HTTP chunk
 }
 
 function open(port: number, token: string): Promise<void> {
-  const client: StreamClient = { last: Number.NaN, received: 0, rest: "" };
+  const client: StreamClient = { lastId: Number.NaN, received: 0, unparsed: "" };
   clients.push(client);
   return new Promise((resolve, reject) => {
     const socket = connect({
@@ -70,14 +74,14 @@ function open(port: number, token: string): Promise<void> {
         callback(size) {
           const chunk = buffer.toString("latin1", 0, size);
           bytes += size;
-          if (!Number.isNaN(client.last)) read(client, chunk);
+          if (!Number.isNaN(client.lastId)) read(client, chunk);
           else {
             // The first frame contains the start cursor.
-            client.rest += chunk;
-            const first = /\nid: (\d+)\n.*\n\n/.exec(client.rest)?.[1];
-            if (first === undefined) return true;
-            client.last = Number(first);
-            client.rest = "";
+            client.unparsed += chunk;
+            const startCursor = /\nid: (\d+)\n.*\n\n/.exec(client.unparsed)?.[1];
+            if (startCursor === undefined) return true;
+            client.lastId = Number(startCursor);
+            client.unparsed = "";
             resolve();
           }
           return true;
@@ -86,8 +90,8 @@ function open(port: number, token: string): Promise<void> {
     });
     socket.on("error", reject).on("close", () => {
       if (failures.length < 10)
-        failures.push(`a client lost its connection after event ${client.last}`);
-      reject(new Error(`the server closed the connection: ${client.rest.slice(0, 300)}`));
+        failures.push(`a client lost its connection after event ${client.lastId}`);
+      reject(new Error(`the server closed the connection: ${client.unparsed.slice(0, 300)}`));
     });
     socket.write(
       `GET /events HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${token}\r\n\r\n`,
@@ -98,9 +102,9 @@ function open(port: number, token: string): Promise<void> {
 async function awaitEvents(events: number, timeoutMs: number): Promise<StreamClientsReport> {
   const cpuBefore = process.cpuUsage();
   bytes = 0;
-  finished = 0;
+  finishedClients = 0;
   for (const client of clients) client.received = 0;
-  expected = events;
+  expectedEvents = events;
   await new Promise<void>((resolve) => {
     const timeout = setTimeout(resolve, timeoutMs);
     onFinished = () => {

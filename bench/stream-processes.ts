@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { stopProcess, trackProcess } from "./cleanup.ts";
 import type { ProbePlan, ProbeReport } from "./latency-probe.ts";
-import { messageReader } from "./message-reader.ts";
+import { createMessageReader } from "./message-reader.ts";
 import type { StreamClientsCommand, StreamClientsReport } from "./stream-clients.ts";
 
 const start = (file: URL): ChildProcess =>
@@ -19,7 +19,7 @@ export interface LatencyProbe {
 
 export function startLatencyProbe(): LatencyProbe {
   const child = start(new URL("./latency-probe.ts", import.meta.url));
-  const nextReport = messageReader<ProbeReport>(child);
+  const nextReport = createMessageReader<ProbeReport>(child);
   return {
     run(plan) {
       const report = nextReport();
@@ -30,7 +30,10 @@ export function startLatencyProbe(): LatencyProbe {
 }
 
 export interface StreamClients {
-  /** Resolves when every client has received this many events. Call it before they are sent. */
+  /**
+   * Resolves when every client has received this many events, or after the timeout. Call it before
+   * the events are sent.
+   */
   awaitEvents(events: number, timeoutMs: number): Promise<StreamClientsReport>;
   stop(): Promise<void>;
 }
@@ -42,7 +45,7 @@ export async function startStreamClients(
   count: number,
 ): Promise<StreamClients> {
   const child = start(new URL("./stream-clients.ts", import.meta.url));
-  const nextResponse = messageReader<unknown>(child);
+  const nextResponse = createMessageReader<unknown>(child);
   const send = async (command: StreamClientsCommand): Promise<unknown> => {
     const response = nextResponse();
     child.send(command);

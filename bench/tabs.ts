@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- tabs`: webhooks while ten tabs of a real browser show the inbox. Each tab follows
- * the live stream and loads again what has changed. The rounds with and without tabs alternate. The
- * browser has its own half of the cores: browsers of users take no CPU time from the hub.
+ * the live stream and reloads changed data. The rounds with and without tabs alternate. The browser has
+ * its own half of the cores, since the browsers of real users run on other machines.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ export const tabs: Benchmark = async ({ quick, hub: cliPath, reportProgress }) =
   const cli = findCli(cliPath);
   const cores = cpus().length;
   const half = Math.ceil(cores / 2);
-  useCores(0, half - 1); // processes that start from now on inherit it
+  useCores(0, half - 1); // processes that start from now on inherit this limit
   const load = startLoad();
   const seconds = quick ? 2 : 6;
   const shapes: [string, LoadShape][] = [
@@ -73,14 +73,14 @@ export const tabs: Benchmark = async ({ quick, hub: cliPath, reportProgress }) =
   return toResult(measured, resident);
 };
 
-/** `taskset` is part of every Linux distribution; Node has no such call. */
+/** Limits this process to some cores. Uses `taskset`, since Node has no such function; only on Linux. */
 function useCores(first: number, last: number): void {
   execFileSync("taskset", ["-acp", `${first}-${last}`, String(process.pid)], { stdio: "ignore" });
 }
 
 /**
- * All of them show the inbox, and are live. Each is in a context of its own, since tabs that share one
- * have six connections to the hub together.
+ * Opens tabs that show the inbox, and waits until all are live. Each tab has its own browser context,
+ * since all tabs of one context together have only six connections to the hub.
  */
 async function openTabs(browser: Browser, { port }: HubProcess): Promise<BrowserContext[]> {
   const response = await fetch(`http://127.0.0.1:${port}/api/session/links`, {
@@ -154,10 +154,10 @@ function toResult(measured: ReadonlyMap<string, Rounds>, resident: readonly numb
       .filter(({ name }) => name === "500 per second")
       .map(({ name, ratio }) => ({
         what: `${name}: p99 with ${TABS} tabs at most ${times(GOAL_RATIO)} of alone`,
-        met: ratio <= GOAL_RATIO,
-        found: times(ratio),
+        isMet: ratio <= GOAL_RATIO,
+        result: times(ratio),
       })),
-    valid: problems.length === 0,
+    isValid: problems.length === 0,
     data: { lines, resident, rounds: Object.fromEntries(measured) },
   };
 }

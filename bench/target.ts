@@ -7,9 +7,9 @@ export interface Target {
   pid: number;
   /** The pid of its database server, if it has one. */
   databasePid?: number;
-  /** The requests that it gets; signed GitHub webhooks if undefined. */
-  deliveries?(): Pick<LoadPlan, "port" | "templates">;
-  /** The number of events that it has stored, by its own counter. */
+  /** Builds the requests of the load; undefined = signed GitHub webhooks. */
+  makeRequests?(): Pick<LoadPlan, "port" | "templates">;
+  /** Reads the server's own counter of stored events. */
   stored?(): Promise<number>;
   stop(): Promise<void>;
 }

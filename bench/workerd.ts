@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- workerd`: ingest on workerd, beside a minimal Worker that stores the same body in a
- * Durable Object without signature, parsing, deduplication or counters. The two alternate round by round.
+ * `npm run bench -- workerd`: ingest on workerd, compared with a minimal Worker that stores the same body in
+ * a Durable Object without signature, parsing, deduplication or counters. The two alternate round by round.
  */
 import { join } from "node:path";
 import { startWorkerProcess } from "../test/support/worker-process.ts";
@@ -9,7 +9,7 @@ import { makeFolder, removeFolder } from "./cleanup.ts";
 import { findCli, storedCount } from "./hub-process.ts";
 import { startLoad } from "./load-process.ts";
 import { invalidReasons, type Measurement, measure } from "./measure.ts";
-import { SECRET } from "./signed-deliveries.ts";
+import { SECRET } from "./signed-webhooks.ts";
 import { median, relativeTo } from "./statistics.ts";
 import { figure, percent, table } from "./table.ts";
 import type { Target } from "./target.ts";
@@ -52,9 +52,9 @@ export const workerd: Benchmark = async ({ quick, hub, reportProgress }) => {
   const problems = lines.flatMap(({ name, rounds }) =>
     rounds.flatMap((round) => invalidReasons(name, round)),
   );
-  const of = (rounds: Measurement[], value: (round: Measurement) => number) =>
+  const medianOf = (rounds: Measurement[], value: (round: Measurement) => number) =>
     figure(median(rounds.map(value)));
-  const found = lines.findLast(({ concurrency }) => concurrency === GOAL_CONCURRENCY)?.share ?? 0;
+  const share = lines.findLast(({ concurrency }) => concurrency === GOAL_CONCURRENCY)?.share ?? 0;
   return {
     tables: [
       {
@@ -64,11 +64,11 @@ export const workerd: Benchmark = async ({ quick, hub, reportProgress }) => {
           lines.map(({ name, concurrency, rounds, share }) => [
             name,
             String(concurrency),
-            of(rounds, ({ perCpuSecond }) => perCpuSecond),
+            medianOf(rounds, ({ perCpuSecond }) => perCpuSecond),
             percent(share),
-            of(rounds, ({ perSecond }) => perSecond),
-            of(rounds, ({ latency }) => latency.p50),
-            of(rounds, ({ latency }) => latency.p99),
+            medianOf(rounds, ({ perSecond }) => perSecond),
+            medianOf(rounds, ({ latency }) => latency.p50),
+            medianOf(rounds, ({ latency }) => latency.p99),
           ]),
         ),
       },
@@ -77,11 +77,11 @@ export const workerd: Benchmark = async ({ quick, hub, reportProgress }) => {
     goals: [
       {
         what: `concurrency ${GOAL_CONCURRENCY}: at least ${percent(GOAL_SHARE)} of the requests per CPU-second of the minimal Worker`,
-        met: found >= GOAL_SHARE,
-        found: percent(found),
+        isMet: share >= GOAL_SHARE,
+        result: percent(share),
       },
     ],
-    valid: problems.length === 0,
+    isValid: problems.length === 0,
     data: lines,
   };
 };

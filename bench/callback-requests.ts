@@ -1,4 +1,4 @@
-/** Callbacks of an MCP server: the payloads of the webhooks as `data`, with a token of the hub. */
+/** Callbacks of an MCP server. Their `data` is the payload of a webhook. */
 import { createHash, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
@@ -8,6 +8,7 @@ import type { LoadPlan } from "./load.ts";
 import { makePayloads } from "./payloads.ts";
 import { TENANT } from "./seed.ts";
 
+/** An address that never responds (TEST-NET-1 of RFC 5737). */
 const TARGET = { url: "http://192.0.2.1/mcp" };
 const CONNECTION = "bench-aaaaaa";
 
@@ -49,8 +50,8 @@ export async function prepareCallbacks(data: string): Promise<string> {
   return token;
 }
 
-/** The ids are unique for every call and every request. */
-export function callbackDeliveries(
+/** Returns callbacks for the load generator. Their ids are unique for every call and every request. */
+export function callbackRequests(
   port: number,
   token: string,
 ): Pick<LoadPlan, "port" | "templates"> {

@@ -9,21 +9,25 @@ interface SignedPayload {
   signature: string;
 }
 
-const signed = new Map<number | undefined, SignedPayload[]>();
+/** By installation: signing all payloads takes time. */
+const cache = new Map<number | undefined, SignedPayload[]>();
 
 function signedPayloads(installation: number | undefined): SignedPayload[] {
-  const cached = signed.get(installation);
+  const cached = cache.get(installation);
   if (cached) return cached;
   const payloads = makePayloads(installation).map((body) => ({
     body,
     signature: createHmac("sha256", SECRET).update(body).digest("hex"),
   }));
-  signed.set(installation, payloads);
+  cache.set(installation, payloads);
   return payloads;
 }
 
-/** Signed GitHub webhooks. Delivery ids are unique for every call and every request. */
-export function signedDeliveries(
+/**
+ * Returns signed GitHub webhooks for the load generator. Delivery ids are unique for every call and
+ * every request.
+ */
+export function signedWebhooks(
   port: number,
   installation?: number,
 ): Pick<LoadPlan, "port" | "templates"> {
