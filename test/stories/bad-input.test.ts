@@ -22,17 +22,17 @@ afterAll(async () => {
   rmSync(data, { recursive: true, force: true });
 });
 
-/** Read from the database, not from the hub's metrics. */
+/** Returns the number of stored events, read from the database. */
 const storedCount = async () => (await store.getTenant(LOCAL_TENANT))?.seq;
 
 async function expectRejection(
-  rejected: Promise<Response>,
+  responsePromise: Promise<Response>,
   status: number,
   code: string,
   detail: RegExp,
 ) {
   const before = await storedCount();
-  const response = await rejected;
+  const response = await responsePromise;
   expect(response.headers.get("content-type")).toBe("application/problem+json");
   expect(await response.json()).toMatchObject({
     status,
@@ -49,18 +49,18 @@ describe("the hub rejects", () => {
   it.each([
     ["an empty body", { body: "" }, 400, "empty_body", /no body/],
     ["a body that is not JSON", { body: "hello" }, 400, "invalid_json", /not valid JSON/],
-    ["an array", { body: "[]" }, 400, "not_an_object", /an array/],
-    ["null", { body: "null" }, 400, "not_an_object", /null/],
-    ["a string", { body: '"x"' }, 400, "not_an_object", /a string/],
+    ["a body that is an array", { body: "[]" }, 400, "not_an_object", /an array/],
+    ["a body that is null", { body: "null" }, 400, "not_an_object", /null/],
+    ["a body that is a string", { body: '"x"' }, 400, "not_an_object", /a string/],
     [
-      "100,000 levels of nesting",
+      "a body with 100,000 levels of nesting",
       { body: `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}` },
       400,
       "too_deep",
       /128 levels/,
     ],
     [
-      "invalid UTF-8",
+      "a body with invalid UTF-8",
       { body: Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d) },
       400,
       "invalid_utf8",
@@ -74,14 +74,14 @@ describe("the hub rejects", () => {
       /text\/plain/,
     ],
     [
-      "an id of 10,000 characters",
+      "a delivery id of 10,000 characters",
       { id: "x".repeat(10_000) },
       400,
       "invalid_header",
       /id is longer than/,
     ],
     [
-      "a type of 10,000 characters",
+      "an event type of 10,000 characters",
       { type: "x".repeat(10_000) },
       400,
       "invalid_header",
@@ -95,7 +95,7 @@ describe("the hub rejects", () => {
       /encoded as "gzip"/,
     ],
     [
-      "a signature with another secret",
+      "a signature that was made with another secret",
       { secret: "guess" },
       403,
       "signature_mismatch",
@@ -115,7 +115,13 @@ describe("the hub rejects", () => {
       "signature_malformed",
       /does not have the format/,
     ],
-    ["an unknown source", { path: "/webhooks/nobody" }, 404, "unknown_source", /webhooks\/nobody/],
+    [
+      "a webhook of an unknown source",
+      { path: "/webhooks/nobody" },
+      404,
+      "unknown_source",
+      /webhooks\/nobody/,
+    ],
     ["a malformed key", { path: "/webhooks/github/nokey" }, 404, "unknown_source", /key/],
     [
       "an unknown key",
@@ -139,7 +145,7 @@ describe("the hub rejects", () => {
       /no webhook endpoint/,
     ],
     [
-      "an encoded parent path",
+      "a path with an encoded ..",
       { path: "/webhooks/%2e%2e%2fgithub" },
       404,
       "unknown_source",
@@ -267,7 +273,7 @@ describe("after these requests the hub", () => {
     expect(await store.pendingStatus(LOCAL_TENANT)).toMatchObject({ pending_count: 1 });
   });
 
-  it("has counted rejections by reason, without labels from the request", async () => {
+  it("has counted rejections by reason, and uses no text of a request as a label", async () => {
     const text = await (await fetch(`${hub.url}/metrics`)).text();
     expect(text).toMatch(
       /signalbox_webhooks_total\{source="github",outcome="refused",reason="signature_mismatch"\} 1/,

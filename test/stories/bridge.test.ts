@@ -19,7 +19,7 @@ import { type HubProcess, runCli, startHubProcess } from "../support/hub-process
 import { tempFolder } from "../support/temp-folder.ts";
 import { MAX_WAIT_MS } from "../support/timeouts.ts";
 
-const TOKEN = "sbx_of_the_story_of_the_bridge";
+const TOKEN = "sbx_bridge_story_token";
 const BRIDGE = fileURLToPath(
   new URL("../../packages/bridge/bin/signalbox-bridge.js", import.meta.url),
 );
@@ -38,18 +38,18 @@ interface Message {
   meta: Record<string, string>;
 }
 
-const bridgeEnv = (url: string, state: string) => ({
+const bridgeEnv = (url: string, stateFolder: string) => ({
   PATH: process.env.PATH ?? "",
   WEBHOOK_WORKER_URL: url,
   SIGNALBOX_TOKEN: TOKEN,
-  SIGNALBOX_BRIDGE_STATE: state,
+  SIGNALBOX_BRIDGE_STATE: stateFolder,
 });
 
-async function startBridge(url: string, state: string, env: Record<string, string> = {}) {
+async function startBridge(url: string, stateFolder: string, env: Record<string, string> = {}) {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [BRIDGE],
-    env: { ...bridgeEnv(url, state), ...env },
+    env: { ...bridgeEnv(url, stateFolder), ...env },
     stderr: "pipe",
   });
   let stderr = "";
@@ -65,7 +65,7 @@ async function startBridge(url: string, state: string, env: Record<string, strin
   };
   await client.connect(transport);
   onTestFinished(() => client.close());
-  // As Claude Code does: the bridge announces nothing before.
+  // The bridge announces no event before its client has requested these lists, as Claude Code does.
   const lists = [client.listTools(), client.listPrompts(), client.listResources()];
   await Promise.allSettled(lists);
   return {
@@ -93,13 +93,13 @@ const titlesOf = (messages: readonly Message[]) =>
 const countEvents = (messages: readonly Message[]) =>
   messages.reduce((sum, { meta }) => sum + Number(meta.count ?? 1), 0);
 
-const post = async (hub: HubProcess, title: string, change: Record<string, unknown> = {}) => {
+const post = async (hub: HubProcess, title: string, overrides: Record<string, unknown> = {}) => {
   const issue = { ...issueOpened.issue, title };
-  const body = JSON.stringify({ ...issueOpened, issue, ...change });
+  const body = JSON.stringify({ ...issueOpened, issue, ...overrides });
   expect((await deliver(hub.url, { body })).status).toBe(202);
 };
 
-/** Sends events until the bridge announces one: only then its stream is certainly open. */
+/** Sends events until the bridge announces one, which proves that its event stream is open. */
 async function waitUntilListening(
   hub: HubProcess,
   bridge: { messages: Message[]; titles(): unknown[] },
@@ -114,23 +114,30 @@ async function waitUntilListening(
   bridge.messages.length = 0;
 }
 
-/** A proxy that can drop the response to the next call of a tool, and close the connection. */
-async function startLossyProxy(hub: string) {
-  const dropped: string[] = [];
-  let dropping: string | undefined;
+/**
+ * Starts a proxy to the hub. After `dropResponseTo(tool)`, the proxy closes the connection instead of
+ * sending the response to the next call of that tool.
+ */
+async function startLossyProxy(hubUrl: string) {
+  const droppedTools: string[] = [];
+  let toolToDrop: string | undefined;
   const proxy = createServer(async (incoming, outgoing) => {
     const body = await text(incoming);
     const { method = "GET", headers } = incoming;
-    const upstream = request(new URL(incoming.url ?? "/", hub), { method, headers }, (response) => {
-      if (dropping === undefined || !body.includes(`"${dropping}"`)) {
-        outgoing.writeHead(response.statusCode ?? 502, response.headers);
-        response.pipe(outgoing);
-        return;
-      }
-      dropped.push(dropping);
-      dropping = undefined;
-      response.resume().on("end", () => outgoing.destroy());
-    });
+    const upstream = request(
+      new URL(incoming.url ?? "/", hubUrl),
+      { method, headers },
+      (response) => {
+        if (toolToDrop === undefined || !body.includes(`"${toolToDrop}"`)) {
+          outgoing.writeHead(response.statusCode ?? 502, response.headers);
+          response.pipe(outgoing);
+          return;
+        }
+        droppedTools.push(toolToDrop);
+        toolToDrop = undefined;
+        response.resume().on("end", () => outgoing.destroy());
+      },
+    );
     upstream.on("error", () => outgoing.destroy());
     outgoing.on("close", () => upstream.destroy());
     upstream.end(body);
@@ -142,17 +149,17 @@ async function startLossyProxy(hub: string) {
   });
   return {
     url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
-    dropped,
+    droppedTools,
     dropResponseTo(tool: string) {
-      dropping = tool;
+      toolToDrop = tool;
     },
   };
 }
 
-/** The state that the bridge has saved; undefined before its first save. */
-function savedState(state: string): unknown {
-  const [file] = readdirSync(state).filter((name) => name.endsWith(".json"));
-  return file && JSON.parse(readFileSync(join(state, file), "utf8"));
+/** Reads the state that the bridge has saved. Returns undefined before the first save. */
+function readSavedState(stateFolder: string): unknown {
+  const [file] = readdirSync(stateFolder).filter((name) => name.endsWith(".json"));
+  return file && JSON.parse(readFileSync(join(stateFolder, file), "utf8"));
 }
 
 describe("the bridge", () => {
@@ -181,7 +188,7 @@ describe("the bridge", () => {
     expect(prompt.messages.length).toBeGreaterThan(0);
   });
 
-  it("announces hostile events as short, inert text", async () => {
+  it("announces hostile events as short text without markup and control characters", async () => {
     const hub = await startHub();
     const bridge = await startBridge(hub.url, tempFolder());
     await waitUntilListening(hub, bridge);
@@ -232,7 +239,7 @@ describe("the bridge", () => {
     expect(JSON.stringify(listed)).toContain("from another sender");
   });
 
-  it("has tools but no channel with WEBHOOK_CHANNEL=0", async () => {
+  it("offers tools but no channel if WEBHOOK_CHANNEL is 0", async () => {
     const hub = await startHub();
     const bridge = await startBridge(hub.url, tempFolder(), { WEBHOOK_CHANNEL: "0" });
     expect(bridge.client.getServerCapabilities()?.experimental).toBeUndefined();
@@ -245,22 +252,22 @@ describe("the bridge", () => {
 
   it("announces each event exactly once across orderly restarts", async () => {
     const hub = await startHub();
-    const state = tempFolder();
+    const stateFolder = tempFolder();
     await post(hub, "before the first start");
-    const first = startBridgeProcess(bridgeEnv(hub.url, state));
-    await expect.poll(() => savedState(state)).toMatchObject({ cursor: "1" });
+    const first = startBridgeProcess(bridgeEnv(hub.url, stateFolder));
+    await expect.poll(() => readSavedState(stateFolder)).toMatchObject({ cursor: "1" });
     await post(hub, "one");
     await expect.poll(() => titlesOf(first.messages)).toEqual(["one"]);
     await first.end("close stdin");
     await post(hub, "two");
     await post(hub, "three");
-    const second = startBridgeProcess(bridgeEnv(hub.url, state));
+    const second = startBridgeProcess(bridgeEnv(hub.url, stateFolder));
     await expect.poll(() => titlesOf(second.messages)).toEqual(["two", "three"]);
     await post(hub, "four");
     await expect.poll(() => titlesOf(second.messages)).toEqual(["two", "three", "four"]);
     await second.end("SIGTERM");
-    for (let at = 0; at < 25; at += 1) await post(hub, `of many ${at}`);
-    const third = startBridgeProcess(bridgeEnv(hub.url, state));
+    for (let index = 0; index < 25; index += 1) await post(hub, `burst ${index}`);
+    const third = startBridgeProcess(bridgeEnv(hub.url, stateFolder));
     onTestFinished(() => third.end("SIGKILL"));
     await expect.poll(() => countEvents(third.messages)).toBe(25);
     expect(third.messages[0]?.content).toMatch(
@@ -271,26 +278,25 @@ describe("the bridge", () => {
     expect(countEvents(third.messages)).toBe(26);
   });
 
-  // The promise after SIGKILL: every event is announced, and only the last message may be repeated.
-  it("repeats at most the last message after SIGKILL", async () => {
+  it("announces every event after SIGKILL, and repeats at most the last message", async () => {
     const hub = await startHub();
-    const state = tempFolder();
-    const first = await startBridge(hub.url, state);
+    const stateFolder = tempFolder();
+    const first = await startBridge(hub.url, stateFolder);
     await waitUntilListening(hub, first);
     await post(hub, "one");
     await expect.poll(first.titles).toEqual(["one"]);
     await first.kill();
     await post(hub, "two");
     await post(hub, "three");
-    const second = await startBridge(hub.url, state);
+    const second = await startBridge(hub.url, stateFolder);
     await expect.poll(() => second.titles().at(-1)).toBe("three");
     expect([
       ["two", "three"],
       ["one", "two", "three"],
     ]).toContainEqual(second.titles());
     await second.kill();
-    for (let at = 0; at < 25; at += 1) await post(hub, `of many ${at}`);
-    const third = await startBridge(hub.url, state);
+    for (let index = 0; index < 25; index += 1) await post(hub, `burst ${index}`);
+    const third = await startBridge(hub.url, stateFolder);
     await expect.poll(() => countEvents(third.messages)).toBeGreaterThanOrEqual(25);
     await post(hub, "after");
     await expect.poll(() => third.titles().at(-1)).toBe("after");
@@ -300,54 +306,54 @@ describe("the bridge", () => {
   it("announces every event of a continuous load across several SIGKILLs", async () => {
     const kills = 5;
     const hub = await startHub();
-    const state = tempFolder();
-    let bridge = await startBridge(hub.url, state);
+    const stateFolder = tempFolder();
+    let bridge = await startBridge(hub.url, stateFolder);
     await waitUntilListening(hub, bridge);
     const announced: Message[][] = [bridge.messages];
-    /** How many events may be announced twice: those of the last message before each SIGKILL. */
-    let repeatable = 0;
+    /** The number of events that may be announced twice: those of the last message before each SIGKILL. */
+    let maxRepeats = 0;
     let posted = 0;
-    let stopped = false;
+    let isStopped = false;
     const load = (async () => {
-      for (; !stopped; posted += 1) await post(hub, `of many ${posted}`);
+      for (; !isStopped; posted += 1) await post(hub, `load ${posted}`);
     })();
     for (let killed = 0; killed < kills; killed += 1) {
       const { messages } = bridge;
-      // Each kill comes a little later: during the backlog, at its end, and after it.
+      // Each kill happens a little later: during the backlog, at its end, and after it.
       await vi.waitUntil(() => messages.length > killed * 3, { timeout: MAX_WAIT_MS, interval: 1 });
       await bridge.kill();
-      repeatable += countEvents(messages.slice(-1));
-      bridge = await startBridge(hub.url, state);
+      maxRepeats += countEvents(messages.slice(-1));
+      bridge = await startBridge(hub.url, stateFolder);
       announced.push(bridge.messages);
     }
-    stopped = true;
+    isStopped = true;
     await load;
     await expect.poll(() => countEvents(announced.flat())).toBeGreaterThanOrEqual(posted);
     await post(hub, "the last");
     await expect.poll(() => bridge.titles().at(-1)).toBe("the last");
     const total = countEvents(announced.flat());
     expect(total).toBeGreaterThanOrEqual(posted + 1);
-    expect(total).toBeLessThanOrEqual(posted + 1 + repeatable);
-    const single = announced
+    expect(total).toBeLessThanOrEqual(posted + 1 + maxRepeats);
+    const singleEventIds = announced
       .flat()
       .flatMap(({ meta }) => (meta.count ? [] : [meta.message_id ?? ""]));
-    // UUIDv7: ids of later events are greater.
-    expect(single).toEqual(single.toSorted());
+    // The ids are UUIDv7, so that sorted ids mean events in the order of their arrival.
+    expect(singleEventIds).toEqual(singleEventIds.toSorted());
   });
 
-  it("has one cursor for all tokens of a tenant, and separate cursors for other tenants", async () => {
+  it("uses one cursor for all tokens of a tenant, and separate cursors for other tenants", async () => {
     const data = tempFolder();
     const hub = await startHub(data);
-    const state = tempFolder();
+    const stateFolder = tempFolder();
     await post(hub, "before the first start");
-    const first = await startBridge(hub.url, state);
-    await expect.poll(() => savedState(state)).toMatchObject({ cursor: "1" });
+    const first = await startBridge(hub.url, stateFolder);
+    await expect.poll(() => readSavedState(stateFolder)).toMatchObject({ cursor: "1" });
     await first.kill();
-    // Not by the CLI: it creates no token for a second tenant of a hub that has only one.
-    const tokenOf = async (tenant: string) => {
+    // The CLI cannot create these tokens: on a hub with one tenant, it rejects other tenants.
+    const createTokenEnv = async (tenant: string) => {
       const store = openSqlite(join(data, "signalbox.db"));
       const token = await createToken(store, {
-        id: `of ${tenant}`,
+        id: `token-${tenant}`,
         name: tenant,
         scopes: ["inbox:read"],
         tenants: [tenant],
@@ -357,41 +363,45 @@ describe("the bridge", () => {
       await store.close();
       return { SIGNALBOX_TOKEN: token };
     };
-    const other = await startBridge(hub.url, state, await tokenOf("another-tenant"));
+    const otherTenant = await startBridge(
+      hub.url,
+      stateFolder,
+      await createTokenEnv("another-tenant"),
+    );
     await expect
-      .poll(() => readdirSync(state, "utf8").filter((name) => name.endsWith(".json")))
+      .poll(() => readdirSync(stateFolder, "utf8").filter((name) => name.endsWith(".json")))
       .toHaveLength(2);
-    await other.kill();
-    expect(other.messages).toEqual([]);
+    await otherTenant.kill();
+    expect(otherTenant.messages).toEqual([]);
     await post(hub, "meanwhile");
-    const second = await startBridge(hub.url, state, await tokenOf("local"));
+    const second = await startBridge(hub.url, stateFolder, await createTokenEnv("local"));
     await expect.poll(second.titles).toEqual(["meanwhile"]);
   });
 
   it("announces an event to the next client if the first client has disconnected", async () => {
     const hub = await startHub();
-    const state = tempFolder();
-    const child = spawn(process.execPath, [BRIDGE], { env: bridgeEnv(hub.url, state) });
+    const stateFolder = tempFolder();
+    const child = spawn(process.execPath, [BRIDGE], { env: bridgeEnv(hub.url, stateFolder) });
     child.stdin.write(HANDSHAKE);
-    await expect.poll(() => savedState(state)).toMatchObject({ cursor: "0" });
+    await expect.poll(() => readSavedState(stateFolder)).toMatchObject({ cursor: "0" });
     child.stdout.destroy();
     await post(hub, "one");
     await once(child, "exit");
-    const next = await startBridge(hub.url, state);
+    const next = await startBridge(hub.url, stateFolder);
     await expect.poll(next.titles).toEqual(["one"]);
   });
 
   it("announces that the hub's log was replaced, then all events of the new log", async () => {
-    const state = tempFolder();
+    const stateFolder = tempFolder();
     const hub = await startHub();
-    const bridge = await startBridge(hub.url, state);
+    const bridge = await startBridge(hub.url, stateFolder);
     await waitUntilListening(hub, bridge);
     await post(hub, "one");
     await expect.poll(bridge.titles).toEqual(["one"]);
     await hub.stop();
-    const wiped = await startHub(tempFolder(), new URL(hub.url).port);
-    await post(wiped, "two");
-    await post(wiped, "three");
+    const replacement = await startHub(tempFolder(), new URL(hub.url).port);
+    await post(replacement, "two");
+    await post(replacement, "three");
     await expect.poll(() => bridge.titles().at(-1)).toBe("three");
     const lines = bridge.messages.map(({ content }) => content.split("\n").at(-1));
     expect(lines).toEqual([
@@ -403,29 +413,29 @@ describe("the bridge", () => {
     expect(bridge.stderr()).toContain("the hub's log was replaced");
   });
 
-  it("survives an outage of the hub: tools report it, and no event is lost", async () => {
+  it("reports an outage of the hub in tool calls, and announces all events after the outage", async () => {
     const data = tempFolder();
     const hub = await startHub(data);
     const bridge = await startBridge(hub.url, tempFolder());
-    const noChannel = await startBridge(hub.url, tempFolder(), { WEBHOOK_CHANNEL: "0" });
+    const bridgeWithoutChannel = await startBridge(hub.url, tempFolder(), { WEBHOOK_CHANNEL: "0" });
     await waitUntilListening(hub, bridge);
     expect(await bridge.call("get_pending_status")).not.toHaveProperty("isError", true);
     await hub.stop("SIGKILL");
-    const down = await bridge.call("get_pending_status");
-    expect(down).toMatchObject({
+    const duringOutage = await bridge.call("get_pending_status");
+    expect(duringOutage).toMatchObject({
       isError: true,
       content: [{ text: expect.stringContaining("cannot be reached") }],
     });
-    for (const { client } of [bridge, noChannel])
+    for (const { client } of [bridge, bridgeWithoutChannel])
       await expect(client.listTools()).rejects.toThrow("cannot be reached");
-    const again = await startHub(data, new URL(hub.url).port);
-    await post(again, "one");
-    await post(again, "two");
+    const restartedHub = await startHub(data, new URL(hub.url).port);
+    await post(restartedHub, "one");
+    await post(restartedHub, "two");
     await expect.poll(bridge.titles).toEqual(["one", "two"]);
-    for (const { otherMethods } of [bridge, noChannel])
+    for (const { otherMethods } of [bridge, bridgeWithoutChannel])
       await expect.poll(() => otherMethods).toEqual(["notifications/tools/list_changed"]);
     expect(await bridge.call("get_pending_status")).not.toHaveProperty("isError", true);
-    await post(again, "three");
+    await post(restartedHub, "three");
     await expect.poll(bridge.titles).toEqual(["one", "two", "three"]);
   });
 
@@ -449,7 +459,7 @@ describe("the bridge", () => {
     await waitUntilListening(hub, bridge);
   });
 
-  it("finds the local hub by the file in its data folder", async () => {
+  it("finds the local hub with the file in the hub's data folder", async () => {
     const data = tempFolder();
     const hub = await startHub(data);
     await post(hub, "It rains");
@@ -460,7 +470,7 @@ describe("the bridge", () => {
     });
   });
 
-  it("does not use the token of the local hub, and tells how to sign in", async () => {
+  it("does not use the token of the local hub, and reports how to sign in", async () => {
     const data = tempFolder();
     await startHub(data);
     const env = { SIGNALBOX_DATA: data, SIGNALBOX_TOKEN: "" };
@@ -469,7 +479,7 @@ describe("the bridge", () => {
     expect(await bridge.call("get_pending_status")).toMatchObject({ isError: true });
   });
 
-  it("reports a lost response and does not repeat the call", async () => {
+  it("reports the lost response of a call that changes data, and repeats a read whose response is lost", async () => {
     const hub = await startHub();
     await post(hub, "one");
     await post(hub, "two");
@@ -484,33 +494,35 @@ describe("the bridge", () => {
     const listed = await bridge.call("get_webhook_events");
     const { events } = listed.structuredContent as { events: { claimed_by: string | null }[] };
     expect(events.map(({ claimed_by }) => claimed_by !== null).toSorted()).toEqual([false, true]);
-    expect(proxy.dropped).toEqual(["claim_events", "get_webhook_events"]);
+    expect(proxy.droppedTools).toEqual(["claim_events", "get_webhook_events"]);
   });
 
   it("does not announce events that were processed while it was stopped", async () => {
     const hub = await startHub();
-    const state = tempFolder();
-    const other = await startBridge(hub.url, tempFolder());
-    await waitUntilListening(hub, other);
-    const first = await startBridge(hub.url, state);
+    const stateFolder = tempFolder();
+    const observer = await startBridge(hub.url, tempFolder());
+    await waitUntilListening(hub, observer);
+    const first = await startBridge(hub.url, stateFolder);
     await waitUntilListening(hub, first);
     await first.kill();
-    other.messages.length = 0;
+    observer.messages.length = 0;
     await post(hub, "already processed");
-    await expect.poll(other.titles).toEqual(["already processed"]);
-    await other.call("mark_processed", { event_id: other.messages[0]?.meta.message_id });
+    await expect.poll(observer.titles).toEqual(["already processed"]);
+    await observer.call("mark_processed", { event_id: observer.messages[0]?.meta.message_id });
     await post(hub, "still pending");
-    const second = await startBridge(hub.url, state);
+    const second = await startBridge(hub.url, stateFolder);
     await expect.poll(() => second.titles()).toContain("still pending");
-    // After SIGKILL, the last message may be repeated.
-    const others = second.titles().filter((title) => !title?.startsWith("hello"));
-    expect(others).toEqual(["still pending"]);
+    // After SIGKILL, the bridge may repeat its last message, a greeting of `waitUntilListening`.
+    const titles = second.titles().filter((title) => !title?.startsWith("hello"));
+    expect(titles).toEqual(["still pending"]);
   });
 
-  it("reminds of a pending event once", async () => {
+  it("reminds the client once of an announced event that is still pending", async () => {
     const hub = await startHub();
-    const state = tempFolder();
-    const first = await startBridge(hub.url, state, { SIGNALBOX_BRIDGE_REMIND_MINUTES: "60" });
+    const stateFolder = tempFolder();
+    const first = await startBridge(hub.url, stateFolder, {
+      SIGNALBOX_BRIDGE_REMIND_MINUTES: "60",
+    });
     await waitUntilListening(hub, first);
     const listed = await first.call("list_pending_events", { limit: 100 });
     const { events } = listed.structuredContent as { events: { id: string }[] };
@@ -520,10 +532,12 @@ describe("the bridge", () => {
     await expect.poll(() => first.messages.length).toBe(2);
     const [done, pending] = first.messages.map(({ meta }) => meta.message_id);
     await first.call("mark_processed", { event_id: done });
-    await expect.poll(() => JSON.stringify(savedState(state))).toContain(pending);
+    await expect.poll(() => JSON.stringify(readSavedState(stateFolder))).toContain(pending);
     await first.kill();
-    // With this interval all reminders are due.
-    const second = await startBridge(hub.url, state, { SIGNALBOX_BRIDGE_REMIND_MINUTES: "0.001" });
+    // This interval is so short that every reminder is due immediately.
+    const second = await startBridge(hub.url, stateFolder, {
+      SIGNALBOX_BRIDGE_REMIND_MINUTES: "0.001",
+    });
     await expect.poll(() => second.messages.length).toBe(1);
     expect(second.messages[0]).toMatchObject({
       content: expect.stringMatching(
@@ -531,12 +545,12 @@ describe("the bridge", () => {
       ),
       meta: { message_id: pending },
     });
-    // The bridge has no further reminder to send.
-    await expect.poll(() => savedState(state)).toMatchObject({ announced: [] });
+    // `announced` lists the events that still need a reminder.
+    await expect.poll(() => readSavedState(stateFolder)).toMatchObject({ announced: [] });
     expect(second.messages).toHaveLength(1);
   });
 
-  it("reports an invalid URL, an unknown token, and a URL that returns a page", async () => {
+  it("reports an invalid URL, an unknown token, and a URL that returns HTML", async () => {
     const hub = await startHub();
     const unauthorized = await startBridge(hub.url, tempFolder(), { SIGNALBOX_TOKEN: "guess" });
     await expect.poll(unauthorized.stderr).toContain("rejects the token");
@@ -553,8 +567,8 @@ describe("the bridge", () => {
     onTestFinished(() => void page.close());
     await once(page, "listening");
     const { port } = page.address() as AddressInfo;
-    const misdirected = await startBridge(`http://127.0.0.1:${port}`, tempFolder());
-    expect(await misdirected.call("get_pending_status")).toMatchObject({
+    const wrongUrl = await startBridge(`http://127.0.0.1:${port}`, tempFolder());
+    expect(await wrongUrl.call("get_pending_status")).toMatchObject({
       isError: true,
       content: [{ text: expect.stringContaining("not JSON but text/html") }],
     });
@@ -571,14 +585,14 @@ describe("the bridge", () => {
     }
   });
 
-  it("rejects the probe for 2026-07-28, and announces after the lists", async () => {
+  it("rejects the probe for protocol 2026-07-28, and announces events after its responses to the list requests", async () => {
     const hub = await startHub();
-    const state = tempFolder();
-    const first = startBridgeProcess(bridgeEnv(hub.url, state));
-    await expect.poll(() => savedState(state)).toMatchObject({ cursor: "0" });
+    const stateFolder = tempFolder();
+    const first = startBridgeProcess(bridgeEnv(hub.url, stateFolder));
+    await expect.poll(() => readSavedState(stateFolder)).toMatchObject({ cursor: "0" });
     await first.end("close stdin");
     await post(hub, "meanwhile");
-    const child = spawn(process.execPath, [BRIDGE], { env: bridgeEnv(hub.url, state) });
+    const child = spawn(process.execPath, [BRIDGE], { env: bridgeEnv(hub.url, stateFolder) });
     onTestFinished(() => void child.kill());
     const messages: { id?: number; method?: string; error?: { code: number } }[] = [];
     createInterface(child.stdout).on("line", (line) => messages.push(JSON.parse(line)));
@@ -594,7 +608,7 @@ describe("the bridge", () => {
     expect(responses.slice(2).toSorted()).toEqual([2, 3, 4].map((id) => [id, undefined]));
   });
 
-  it("exits when its client disconnects", async () => {
+  it("exits when the client disconnects", async () => {
     const hub = await startHub();
     const child = spawn(process.execPath, [BRIDGE], { env: bridgeEnv(hub.url, tempFolder()) });
     child.stdin.write(HANDSHAKE);
@@ -603,13 +617,13 @@ describe("the bridge", () => {
     expect((await once(child, "close"))[0]).toBe(0);
   });
 
-  it("can be started as a command of the hub", async () => {
+  it("starts with the command `signalbox bridge`", async () => {
     const env = { SIGNALBOX_URL: "hub.example" };
     const { code, stderr } = await runCli(["bridge"], { env });
     expect([code, stderr]).toEqual([2, expect.stringContaining("SIGNALBOX_URL")]);
   });
 
-  it("starts with the configuration of the guide", async () => {
+  it("starts with the configuration from docs/claude-code.md", async () => {
     const hub = await startHub();
     const [guide, root] = ["../../docs/claude-code.md", "../../"].map((path) =>
       fileURLToPath(new URL(path, import.meta.url)),
@@ -634,14 +648,14 @@ describe("the bridge", () => {
     expect(tools.map(({ name }) => name)).toContain("get_event");
   });
 
-  it("reports a Node version that is too old, and names the Node of the checkout", () => {
+  it("rejects a Node version that is too old, and names the Node binary of the checkout", () => {
     const checkout = tempFolder();
     const bin = join(checkout, "packages/bridge/bin/signalbox-bridge.js");
     cpSync(BRIDGE, bin);
     writeFileSync(join(checkout, "package.json"), '{ "type": "module" }');
     const run = (version: string) => {
-      const old = `data:text/javascript,Object.defineProperty(process,"versions",{value:{node:"${version}"}})`;
-      const { status, stderr } = spawnSync(process.execPath, ["--import", old, bin], {
+      const versionOverride = `data:text/javascript,Object.defineProperty(process,"versions",{value:{node:"${version}"}})`;
+      const { status, stderr } = spawnSync(process.execPath, ["--import", versionOverride, bin], {
         encoding: "utf8",
       });
       return [status, stderr];

@@ -20,23 +20,24 @@ const TOKEN = "sbx_burst_story_0123456789";
 const EVENTS = loadOf(10_000);
 const SENDERS = 64;
 const TENANT = "local";
+/** The address is reserved for documentation: no server responds there. */
+const SERVER_URL = "http://192.0.2.1/mcp";
 
 interface Sender {
   /** The source that the trigger names. */
   source: string;
   path: string;
   request(id: string, number: number): { headers: Record<string, string>; body: string };
-  /** Called after the flow was published. */
-  prepare?(): Promise<void>;
+  afterPublish?(): Promise<void>;
 }
 
-const dataOf = (number: number) => ({ ...issueOpened, issue: { ...issueOpened.issue, number } });
+const issueData = (number: number) => ({ ...issueOpened, issue: { ...issueOpened.issue, number } });
 
-const webhooks = async (): Promise<Sender> => ({
+const createWebhookSender = async (): Promise<Sender> => ({
   source: "github",
   path: "/webhooks/github",
   request(id, number) {
-    const body = JSON.stringify(dataOf(number));
+    const body = JSON.stringify(issueData(number));
     const headers = {
       "x-github-event": "issues",
       "x-github-delivery": id,
@@ -46,12 +47,12 @@ const webhooks = async (): Promise<Sender> => ({
   },
 });
 
-/** With a token as the hub would send it to the server of a connection. */
-const callbacks = async (url: string, data: string): Promise<Sender> => {
+/** Sends callbacks as the server of a connection would, with a token that the test stores. */
+const createCallbackSender = async (url: string, data: string): Promise<Sender> => {
   const response = await fetch(`${url}/api/connections`, {
     method: "POST",
     headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
-    body: JSON.stringify({ name: "Tracker", url: "http://192.0.2.1/mcp" }),
+    body: JSON.stringify({ name: "Tracker", url: SERVER_URL }),
   });
   const { id: source } = (await response.json()) as { id: string };
   const secret = randomSecret("sbcb_");
@@ -60,9 +61,10 @@ const callbacks = async (url: string, data: string): Promise<Sender> => {
     path: "/api/trigger-callback",
     request: (id, number) => ({
       headers: { authorization: `Bearer ${secret}` },
-      body: JSON.stringify({ type: "issues", data: dataOf(number), id }),
+      body: JSON.stringify({ type: "issues", data: issueData(number), id }),
     }),
-    async prepare() {
+    /** Stores the token that `request` sends. The hub rejects callbacks with an unknown token. */
+    async afterPublish() {
       const store = openSqlite(`${data}/signalbox.db`);
       const [subscription] = await store.listTriggerSubscriptions(TENANT, source);
       if (!subscription) throw new Error("no subscription");
@@ -72,7 +74,7 @@ const callbacks = async (url: string, data: string): Promise<Sender> => {
         connection: source,
         subscription: subscription.id,
         scope: "subscription",
-        target: { url: "http://192.0.2.1/mcp" },
+        target: { url: SERVER_URL },
         types: ["issues"],
         at: Date.now(),
       });
@@ -82,10 +84,10 @@ const callbacks = async (url: string, data: string): Promise<Sender> => {
 };
 
 it.each([
-  ["webhooks", webhooks],
-  ["callbacks", callbacks],
+  ["webhooks", createWebhookSender],
+  ["callbacks", createCallbackSender],
 ])(
-  "starts one run per event for thousands of %s, although the hub is killed halfway",
+  "starts one run per event for thousands of %s, even if the hub is killed halfway",
   async (_, createSender) => {
     const data = tempFolder();
     const env = {
@@ -120,15 +122,15 @@ it.each([
       [["on", "end"]],
     );
 
-    await sender.prepare?.();
+    await sender.afterPublish?.();
 
     let acknowledged = 0;
-    const half = Promise.withResolvers<void>();
-    const restarted = half.promise.then(async () => {
+    const halfway = Promise.withResolvers<void>();
+    const restarted = halfway.promise.then(async () => {
       await hub.stop("SIGKILL");
       hub = await startHubProcess({ data, env });
     });
-    const deliver = createDeliver(hub.url, sender);
+    const deliver = createDelivery(hub.url, sender);
     let next = 0;
     await Promise.all(
       Array.from({ length: SENDERS }, async () => {
@@ -136,7 +138,7 @@ it.each([
           const id = randomUUID();
           while (!(await deliver(id, number))) await sleep(50);
           acknowledged += 1;
-          if (acknowledged === EVENTS / 2) half.resolve();
+          if (acknowledged === EVENTS / 2) halfway.resolve();
         }
       }),
     );
@@ -144,27 +146,27 @@ it.each([
 
     const store = openSqlite(`${data}/signalbox.db`);
     onTestFinished(() => store.close());
-    const runs = async () => {
-      const found = [];
+    const listRuns = async () => {
+      const runs = [];
       for (let before: string | undefined; ; ) {
         const page = await store.listRuns({ tenant: TENANT, flow: flowId, limit: 1_000, before });
-        found.push(...page);
+        runs.push(...page);
         before = page.at(-1)?.id;
-        if (page.length < 1_000) return found;
+        if (page.length < 1_000) return runs;
       }
     };
     // The runs exist as soon as the last event is acknowledged.
-    const stored = await runs();
-    expect(stored.length).toBe(EVENTS);
-    expect(new Set(stored.map(({ event_id }) => event_id)).size).toBe(EVENTS);
+    const storedRuns = await listRuns();
+    expect(storedRuns.length).toBe(EVENTS);
+    expect(new Set(storedRuns.map(({ event_id }) => event_id)).size).toBe(EVENTS);
 
     await expect
-      .poll(async () => (await runs()).filter(({ status }) => status !== "succeeded").length, {
+      .poll(async () => (await listRuns()).filter(({ status }) => status !== "succeeded").length, {
         timeout: 240_000,
         interval: 1_000,
       })
       .toBe(0);
-    const outputs = (await runs()).map(({ output }) => Number(output));
+    const outputs = (await listRuns()).map(({ output }) => Number(output));
     expect(outputs.toSorted((a, b) => a - b)).toEqual(
       Array.from({ length: EVENTS }, (_, number) => number),
     );
@@ -173,13 +175,13 @@ it.each([
 );
 
 /** Returns a function that sends an event and returns whether it was acknowledged. */
-function createDeliver(url: string, sender: Sender) {
+function createDelivery(url: string, sender: Sender) {
   const agent = new Agent({ keepAlive: true, maxSockets: SENDERS });
   onTestFinished(() => agent.destroy());
   return (id: string, number: number): Promise<boolean> =>
     new Promise((resolve, reject) => {
       const { headers, body } = sender.request(id, number);
-      const sent = request(`${url}${sender.path}`, {
+      const outgoing = request(`${url}${sender.path}`, {
         agent,
         method: "POST",
         headers: {
@@ -188,14 +190,14 @@ function createDeliver(url: string, sender: Sender) {
           "content-length": Buffer.byteLength(body),
         },
       });
-      sent.on("error", () => resolve(false));
-      sent.on("response", (response) => {
+      outgoing.on("error", () => resolve(false));
+      outgoing.on("response", (response) => {
         response.resume();
         response.on("error", () => resolve(false));
         response.on("end", () => resolve(true));
         if ((response.statusCode ?? 0) >= 300)
           reject(new Error(`rejected: ${response.statusCode}`));
       });
-      sent.end(body);
+      outgoing.end(body);
     });
 }

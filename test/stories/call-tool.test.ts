@@ -1,4 +1,4 @@
-/** A flow calls a tool of another MCP server, on the real hub. */
+/** A flow on a real hub calls a tool of an MCP server. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,23 +12,23 @@ import { serveSdk2, type Tools } from "../support/mcp-servers.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
 
-const TOKEN = "sbx_of_the_story_of_called_tools";
+const TOKEN = "sbx_call_tool_story_token";
 const env = {
   SIGNALBOX_TOKEN: TOKEN,
   SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1",
   GITHUB_WEBHOOK_SECRET: SECRET,
 };
-const KEY = "signalbox/idempotency-key";
+const KEY_FIELD = "signalbox/idempotency-key";
 
 let hub: HubProcess;
-let make: ReturnType<typeof createFlowMaker>;
+let sharedMaker: ReturnType<typeof createFlowMaker>;
 
 /** Starts one hub for all tests of a host. */
 function useHub(host: Host): void {
   const data = mkdtempSync(join(tmpdir(), "signalbox-tools-"));
   beforeAll(async () => {
     hub = await startOn(host, { data, env });
-    make = createFlowMaker(hub.url, TOKEN);
+    sharedMaker = createFlowMaker(hub.url, TOKEN);
   });
   afterAll(async () => {
     await hub.stop();
@@ -55,8 +55,11 @@ const described = [
   },
 ];
 
-/** Adds a connection to a server whose only tool is `getWeather`, and checks it. */
-async function connect(getWeather: NonNullable<Tools[string]>, maker = make): Promise<string> {
+/** Adds a connection to a server with the only tool `get_weather`, checks it, and returns its id. */
+async function connect(
+  getWeather: NonNullable<Tools[string]>,
+  maker = sharedMaker,
+): Promise<string> {
   const { url } = await serveSdk2({ get_weather: getWeather }, { described });
   const { id } = await maker.call<{ id: string }>("POST", "/api/connections", {
     name: "Weather",
@@ -67,7 +70,7 @@ async function connect(getWeather: NonNullable<Tools[string]>, maker = make): Pr
 }
 
 const city = { name: "city", type: "string" };
-const callOf = (connection: string, parameters: object = {}): Node => ({
+const callToolNode = (connection: string, parameters: object = {}): Node => ({
   id: "call",
   type: "CallTool",
   name: "Weather",
@@ -79,17 +82,17 @@ const callOf = (connection: string, parameters: object = {}): Node => ({
   },
 });
 
-let apps = 0;
-/** Publishes a tool `ask` that calls the tool of the connection. */
-async function publish(connection: string, parameters: object = {}, maker = make) {
-  const app = `app-${++apps}`;
+let appCount = 0;
+/** Publishes a flow with the tool `ask`, which calls `get_weather` of the connection. */
+async function publish(connection: string, parameters: object = {}, maker = sharedMaker) {
+  const app = `app-${++appCount}`;
   const { mcp_path } = await maker.app(app);
   const flow = await maker.flow(
     app,
     "Ask",
     [
       intent("ask", "Ask", [city]),
-      callOf(connection, parameters),
+      callToolNode(connection, parameters),
       returns("end", "{{ weather.structured }}"),
       returns("sorry", { sorry: "{{ weather.error.message }}", code: "{{ weather.error.code }}" }),
     ],
@@ -109,26 +112,26 @@ interface RunView {
   steps: { node_id: string; status: string; log: { text: string }[]; attempt: number }[];
 }
 
-const stepsOf = async (run: unknown) =>
-  (await make.call<RunView>("GET", `/api/runs/${run}`)).steps.filter(
+const readCallSteps = async (run: unknown) =>
+  (await sharedMaker.call<RunView>("GET", `/api/runs/${run}`)).steps.filter(
     ({ node_id }) => node_id === "call",
   );
 
 describe.each(hosts)("a tool of a connection, on %s", (host) => {
   useHub(host);
 
-  it("is called with its arguments and a key, and its progress reaches the caller", async () => {
+  it("is called with arguments and an idempotency key, and its progress reaches the caller", async () => {
     const calls: unknown[] = [];
-    const reported = Promise.withResolvers<void>();
-    const connection = await connect(async (given, { meta, progress }) => {
-      calls.push([given, meta[KEY]]);
+    const progressReceived = Promise.withResolvers<void>();
+    const connection = await connect(async (args, { meta, progress }) => {
+      calls.push([args, meta[KEY_FIELD]]);
       await progress(1);
-      await reported.promise;
+      await progressReceived.promise;
       return { degrees: 12 };
     });
     const { url } = await publish(connection);
     const client = await newest(url, TOKEN);
-    // The result of the flow is that of the tool, so it has the same schema, beside the error branch.
+    // The flow returns the result of `get_weather`, or the object of the error branch.
     expect((await client.tools())[0]?.outputSchema).toMatchObject({
       type: "object",
       anyOf: [outputSchema, { properties: { sorry: {}, code: {} } }],
@@ -140,7 +143,7 @@ describe.each(hosts)("a tool of a connection, on %s", (host) => {
       {
         onprogress({ message = "" }) {
           messages.push(message);
-          if (message.startsWith("Weather: ")) reported.resolve();
+          if (message.startsWith("Weather: ")) progressReceived.resolve();
         },
       },
     );
@@ -148,15 +151,15 @@ describe.each(hosts)("a tool of a connection, on %s", (host) => {
     const run = result._meta?.["signalbox/run"];
     expect(calls).toEqual([[{ city: "Bern" }, `${run}:call`]]);
     expect(messages).toContain("Weather: 1 of 2: step 1");
-    expect(await stepsOf(run)).toMatchObject([
+    expect(await readCallSteps(run)).toMatchObject([
       { status: "done", log: [{ level: "info", text: "1 of 2: step 1" }] },
     ]);
   });
 
-  it("fails the step with its own words: retried with the same key, then the error branch", async () => {
+  it("is retried with the same idempotency key after an error, then the error branch gets its error message", async () => {
     const keys: unknown[] = [];
     const connection = await connect((_, { meta }) => {
-      keys.push(meta[KEY]);
+      keys.push(meta[KEY_FIELD]);
       return { isError: true, content: [{ type: "text", text: "no such city" }] };
     });
     const { url } = await publish(connection, {
@@ -170,44 +173,44 @@ describe.each(hosts)("a tool of a connection, on %s", (host) => {
     expect(keys).toEqual([key, key]);
   });
 
-  it("is cancelled at the server when the client cancels its call", async () => {
-    const begun = Promise.withResolvers<void>();
+  it("is cancelled on its server when the client cancels the call of the flow", async () => {
+    const callStarted = Promise.withResolvers<void>();
     const cancelled = Promise.withResolvers<void>();
     const connection = await connect((_, { signal }) => {
       signal.addEventListener("abort", () => cancelled.resolve(), { once: true });
-      begun.resolve();
+      callStarted.resolve();
       return new Promise(() => {});
     });
     const { url, app } = await publish(connection);
     const client = await newest(url, TOKEN);
-    const calling = new AbortController();
+    const controller = new AbortController();
     const call = client.call(
       "ask",
       { city: "Bern" },
       {
-        signal: calling.signal,
-        // workerd notices a disconnect only if the response has begun, with progress.
+        signal: controller.signal,
+        // workerd detects a disconnect only after the response has begun. Progress begins it.
         ...(host === "workerd" && { onprogress() {} }),
       },
     );
     call.catch(() => {});
-    await begun.promise;
-    calling.abort();
+    await callStarted.promise;
+    controller.abort();
     await cancelled.promise;
     await vi.waitFor(async () => {
-      expect((await make.runs(app)).items).toMatchObject([{ status: "cancelled" }]);
+      expect((await sharedMaker.runs(app)).items).toMatchObject([{ status: "cancelled" }]);
     }, WAIT);
   });
 
-  it("is called again with the same key when the hub was killed during the call", async () => {
+  it("is called again with the same idempotency key after the hub was killed during the call", async () => {
     const folder = tempFolder();
     const first = await startOn(host, { data: folder, env });
     const firstMaker = createFlowMaker(first.url, TOKEN);
     const keys: unknown[] = [];
-    const begun = Promise.withResolvers<void>();
+    const callStarted = Promise.withResolvers<void>();
     const connection = await connect((_, { meta }) => {
-      keys.push(meta[KEY]);
-      begun.resolve();
+      keys.push(meta[KEY_FIELD]);
+      callStarted.resolve();
       return keys.length === 1 ? new Promise(() => {}) : { degrees: 12 };
     }, firstMaker);
     const { flow } = await publish(connection, {}, firstMaker);
@@ -215,7 +218,7 @@ describe.each(hosts)("a tool of a connection, on %s", (host) => {
       trigger: "ask",
       input: { city: "Bern" },
     });
-    await begun.promise;
+    await callStarted.promise;
     await first.stop("SIGKILL");
     const second = await startOn(host, { data: folder, env });
     onTestFinished(async () => void (await second.stop()));
@@ -227,15 +230,15 @@ describe.each(hosts)("a tool of a connection, on %s", (host) => {
     expect(keys).toEqual([`${id}:call`, `${id}:call`]);
   });
 
-  it("is checked when the flow is saved and published", async () => {
+  it("is checked, with its arguments, when the flow is saved and when it is published", async () => {
     const connection = await connect(() => ({ degrees: 12 }));
-    const app = `app-${++apps}`;
-    await make.app(app);
+    const app = `app-${++appCount}`;
+    await sharedMaker.app(app);
     const draftOf = (parameters: object) =>
-      make.draft(
+      sharedMaker.draft(
         app,
         "Ask",
-        [intent("ask", "Ask", [city]), callOf(connection, parameters)],
+        [intent("ask", "Ask", [city]), callToolNode(connection, parameters)],
         [["ask", "call"]],
       );
     for (const [parameters, code, message] of [
@@ -247,13 +250,15 @@ describe.each(hosts)("a tool of a connection, on %s", (host) => {
       const draft = (await draftOf(parameters)) as Awaited<ReturnType<typeof draftOf>> & {
         errors: { code: string }[];
       };
-      expect([...draft.errors, ...draft.warnings].map((one) => one.code)).toEqual([code]);
-      await expect(make.publish(draft.id)).rejects.toThrow(message);
+      expect([...draft.errors, ...draft.warnings].map((problem) => problem.code)).toEqual([code]);
+      await expect(sharedMaker.publish(draft.id)).rejects.toThrow(message);
     }
-    // Its server is not reachable any more: that does not prevent publishing.
-    await make.call("PATCH", `/api/connections/${connection}`, { url: "http://127.0.0.1:1/mcp" });
-    await make.call("POST", `/api/connections/${connection}/check`, {}).catch(() => {});
-    const published = await make.publish((await draftOf({})).id);
+    // An unreachable server does not prevent publishing; it causes only a warning.
+    await sharedMaker.call("PATCH", `/api/connections/${connection}`, {
+      url: "http://127.0.0.1:1/mcp",
+    });
+    await sharedMaker.call("POST", `/api/connections/${connection}/check`, {}).catch(() => {});
+    const published = await sharedMaker.publish((await draftOf({})).id);
     expect(published.warnings).toMatchObject([{ code: "connection_failed" }]);
   });
 });

@@ -1,4 +1,4 @@
-/** Agents that share an inbox process each event once, also the events that a crashed agent claimed. */
+/** Agents that share an inbox process each event once, including the claims of a crashed agent. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -21,7 +21,7 @@ const LEASE_S = 5;
 
 type AgentName = "one" | "two" | "crashing";
 
-/** Stores the events and the agents' tokens before a hub starts. */
+/** Stores the events and the agents' tokens, and closes the store. */
 async function fillStore(
   store: Store,
 ): Promise<{ events: string[]; tokens: Record<AgentName, string> }> {
@@ -73,11 +73,11 @@ async function connectAgent(url: string, token: string) {
         limit: BATCH,
         lease_s,
       }),
-    async finish(event_ids: string[]): Promise<void> {
-      const done = await call("mark_processed", { event_ids });
-      expect(done).toMatchObject({ success: true, already_processed: [] });
+    async markProcessed(event_ids: string[]): Promise<void> {
+      const result = await call("mark_processed", { event_ids });
+      expect(result).toMatchObject({ success: true, already_processed: [] });
     },
-    async pending(): Promise<number> {
+    async countPending(): Promise<number> {
       return (await call<{ pending_count: number }>("get_pending_status", {})).pending_count;
     },
     disconnect: () => client.close(),
@@ -86,7 +86,7 @@ async function connectAgent(url: string, token: string) {
 
 type Agent = Awaited<ReturnType<typeof connectAgent>>;
 
-/** Processes events until none is pending. Returns when it claimed each of them. */
+/** Processes events until none is pending. Returns the time of the claim of each event. */
 async function drain(agent: Agent): Promise<Map<string, number>> {
   const claimedAt = new Map<string, number>();
   for (;;) {
@@ -95,9 +95,9 @@ async function drain(agent: Agent): Promise<Map<string, number>> {
       expect(claimedAt.has(id)).toBe(false);
       claimedAt.set(id, Date.now());
     }
-    if (claimed.length > 0) await agent.finish(claimed);
-    else if ((await agent.pending()) === 0) return claimedAt;
-    else await sleep(100); // other agents have claimed the rest
+    if (claimed.length > 0) await agent.markProcessed(claimed);
+    else if ((await agent.countPending()) === 0) return claimedAt;
+    else await sleep(100); // other agents have claimed the remaining events
   }
 }
 
@@ -111,10 +111,10 @@ async function drainTogether(agents: Record<AgentName, Agent>, events: string[])
   // The abandoned events became available when the lease expired, not earlier.
   for (const { id } of abandoned)
     expect(one.get(id) ?? two.get(id)).toBeGreaterThanOrEqual(Date.parse(claimed_until));
-  expect(await agents.one.pending()).toBe(0);
+  expect(await agents.one.countPending()).toBe(0);
 }
 
-describe("two agents process thousands of events once, including the claims of a crashed agent,", () => {
+describe("two agents process each of thousands of events once, including those that a crashed agent had claimed,", () => {
   it("on SQLite", async () => {
     const data = tempFolder();
     const { events, tokens } = await fillStore(openSqlite(join(data, "signalbox.db")));

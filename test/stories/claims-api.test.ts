@@ -8,7 +8,7 @@ const sendEvent = async ({ hub }: Api, body?: string): Promise<string> => {
   expect(response.status).toBe(202);
   return ((await response.json()) as { id: string }).id;
 };
-const claimable = async (api: Api, query = ""): Promise<string[]> =>
+const listClaimable = async (api: Api, query = ""): Promise<string[]> =>
   (await api.expect(200, "GET", `/api/events?claimable=1&order=oldest${query}`)).json.items.map(
     ({ id }: { id: string }) => id,
   );
@@ -16,12 +16,15 @@ const claimable = async (api: Api, query = ""): Promise<string[]> =>
 describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
   "claims of workers, on %s",
   (backend) => {
-    it("are exclusive, renewable, and end with a mark or a release", async () => {
+    it("are exclusive, can be renewed, and end with a release", async () => {
       const api = await startApi(backend);
       const id = await sendEvent(api);
-      const at = (action: string) => `/api/events/${id}/${action}`;
-      expect(await claimable(api)).toEqual([id]);
-      const claimed = await api.expect(200, "POST", at("claim"), { worker: "one", lease_s: 60 });
+      const pathTo = (action: string) => `/api/events/${id}/${action}`;
+      expect(await listClaimable(api)).toEqual([id]);
+      const claimed = await api.expect(200, "POST", pathTo("claim"), {
+        worker: "one",
+        lease_s: 60,
+      });
       expect(claimed.json).toMatchObject({
         id,
         type: "issues",
@@ -32,15 +35,15 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
         claimed_by: expect.stringMatching(/\/one$/),
         payload: { action: "opened" },
       });
-      expect(await claimable(api)).toEqual([]);
+      expect(await listClaimable(api)).toEqual([]);
 
-      const taken = await api.expect(409, "POST", at("claim"), { worker: "two" });
-      expect(taken.json).toMatchObject({
+      const conflict = await api.expect(409, "POST", pathTo("claim"), { worker: "two" });
+      expect(conflict.json).toMatchObject({
         code: "changed",
         detail: expect.stringMatching(/^event_id: is claimed by .+\/one until 2\d{3}-/),
       });
-      await api.expect(409, "POST", at("claim"), {});
-      const renewed = await api.expect(200, "POST", `${at("claim")}?payload=0`, {
+      await api.expect(409, "POST", pathTo("claim"), {});
+      const renewed = await api.expect(200, "POST", `${pathTo("claim")}?payload=0`, {
         worker: "one",
         lease_s: 600,
       });
@@ -50,24 +53,24 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
         Date.parse(claimed.json.claimed_until),
       );
 
-      const refused = async (body: object) =>
-        (await api.expect(409, "POST", at("release"), body)).json.detail;
-      expect(await refused({ worker: "two" })).toBe("event_id: is not claimed by this worker");
-      expect(await refused({})).toBe("event_id: is not claimed by this token");
-      await api.expect(200, "POST", at("release"), { worker: "one", delay_s: 3_600 });
-      expect((await api.expect(409, "POST", at("claim"), { worker: "one" })).json.detail).toMatch(
-        /^event_id: was released with a delay: it cannot be claimed before 2/,
-      );
+      const releaseError = async (body: object) =>
+        (await api.expect(409, "POST", pathTo("release"), body)).json.detail;
+      expect(await releaseError({ worker: "two" })).toBe("event_id: is not claimed by this worker");
+      expect(await releaseError({})).toBe("event_id: is not claimed by this token");
+      await api.expect(200, "POST", pathTo("release"), { worker: "one", delay_s: 3_600 });
+      expect(
+        (await api.expect(409, "POST", pathTo("claim"), { worker: "one" })).json.detail,
+      ).toMatch(/^event_id: was released with a delay: it cannot be claimed before 2/);
       expect((await api.expect(200, "GET", `/api/events/${id}`)).json).toMatchObject({
         attempts: 1,
         claimed_by: null,
       });
-      expect((await api.expect(409, "POST", at("processed"), { worker: "one" })).json.detail).toBe(
-        "event_id: is not claimed by this worker",
-      );
+      expect(
+        (await api.expect(409, "POST", pathTo("processed"), { worker: "one" })).json.detail,
+      ).toBe("event_id: is not claimed by this worker");
     });
 
-    it("can end without an attempt, and allow only their worker to mark the event", async () => {
+    it("can be released without counting as an attempt, and allow only their worker to mark the event as processed", async () => {
       const api = await startApi(backend);
       const id = await sendEvent(api);
       const post = (status: number, action: string, body: object) =>
@@ -94,14 +97,14 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
 );
 
 describe.each<Backend>(["SQLite", "workerd"])("claims, on %s", (backend) => {
-  it("preserve large integers of the payload", async () => {
+  it("return large integers of the payload without rounding", async () => {
     const api = await startApi(backend);
     const id = await sendEvent(api, '{"id":12345678901234567890}');
     const { text } = await api.expect(200, "POST", `/api/events/${id}/claim`, { worker: "one" });
     expect(text).toContain('"payload":{"id":12345678901234567890}');
   });
 
-  it("need the scope inbox:write and valid fields", async () => {
+  it("require the scope inbox:write and valid fields", async () => {
     const api = await startApi(backend);
     const id = await sendEvent(api);
     const reader = await api.token("--scope", "inbox:read");

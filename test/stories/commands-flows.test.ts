@@ -1,4 +1,4 @@
-/** Flows as files: `import-flows`, `flows pull` and `flows push`, as separate processes. */
+/** The commands `import-flows`, `flows pull` and `flows push` run as separate processes. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -16,16 +16,16 @@ import { createMigratedDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
 
-const OLD = fileURLToPath(new URL("../fixtures/old-flows.json", import.meta.url));
+const LEGACY_FILE = fileURLToPath(new URL("../fixtures/legacy-flows.json", import.meta.url));
 
 interface Fixture {
   env: Record<string, string>;
   run(...args: string[]): ReturnType<typeof runCli>;
-  /** The parsed output with `--json`. */
+  /** Runs a command with `--json`, and returns the parsed output. */
   // biome-ignore lint/suspicious/noExplicitAny: the tests read output of every shape
   json(...args: string[]): Promise<any>;
-  /** Reads the database directly. */
-  read<Result>(work: (store: Store) => Promise<Result>): Promise<Result>;
+  /** Calls `work` with the opened database. */
+  withStore<Result>(work: (store: Store) => Promise<Result>): Promise<Result>;
 }
 
 async function createFixture(backend: Backend = "SQLite"): Promise<Fixture> {
@@ -45,7 +45,7 @@ async function createFixture(backend: Backend = "SQLite"): Promise<Fixture> {
       expect(stderr).toBe("");
       return JSON.parse(stdout);
     },
-    async read(work) {
+    async withStore(work) {
       const store = url ? await openPostgres(url) : openSqlite(join(data, "signalbox.db"));
       try {
         return await work(store);
@@ -55,20 +55,20 @@ async function createFixture(backend: Backend = "SQLite"): Promise<Fixture> {
     },
   };
 }
-const flowsOf = (fixture: Fixture, app: string) =>
-  fixture.read(async (store) => (await store.listFlows("local", { app, limit: 1000 })).flows);
-const fileOf = (content: unknown): string => {
+const listFlows = (fixture: Fixture, app: string) =>
+  fixture.withStore(async (store) => (await store.listFlows("local", { app, limit: 1000 })).flows);
+const writeTempFile = (content: unknown): string => {
   const file = join(tempFolder(), "flows.json");
   writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
   return file;
 };
-const outcomes = (app: { flows: { name: string; outcome: string }[] }) =>
+const outcomesOf = (app: { flows: { name: string; outcome: string }[] }) =>
   app.flows.map(({ name, outcome }) => `${name} ${outcome}`);
 
 describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend) => {
   it("imports a legacy table, app by app, and reports problems", async () => {
     const fixture = await createFixture(backend);
-    const { apps } = await fixture.json("import-flows", OLD, "--publish");
+    const { apps } = await fixture.json("import-flows", LEGACY_FILE, "--publish");
     expect(apps).toMatchObject([
       {
         app: "support-desk",
@@ -90,7 +90,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend
     expect(twin).toContain("getWeather_2");
     expect(apps[1].flows[0].not_published).toMatch(/LegacyThing/);
 
-    const [first, second, third] = await flowsOf(fixture, "support-desk");
+    const [first, second, third] = await listFlows(fixture, "support-desk");
     expect(first).toMatchObject({
       id: "clx1weather",
       description: "Asks the weather service.",
@@ -119,96 +119,102 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend
       edges: [{ target: "n1" }],
     });
     expect(third?.graph.nodes).toMatchObject([{ parameters: { toolName: "getWeather_2" } }]);
-    const tools = await fixture.read((store) => store.listTools("local", "support-desk", "", 9));
+    const tools = await fixture.withStore((store) =>
+      store.listTools("local", "support-desk", "", 9),
+    );
     // The inactive tool is not listed.
     expect(tools.map(({ tool_name }) => tool_name)).toEqual(["getWeather", "getWeather_2"]);
   });
 
   it("changes nothing if repeated, even with --replace", async () => {
     const fixture = await createFixture(backend);
-    await fixture.run("import-flows", OLD, "--publish");
-    const before = await fixture.read(
+    await fixture.run("import-flows", LEGACY_FILE, "--publish");
+    const before = await fixture.withStore(
       async (store) => (await store.listFlows("local", { limit: 99 })).flows,
     );
     expect(before).toHaveLength(4);
-    const again = await fixture.json("import-flows", OLD, "--publish");
-    expect(outcomes(again.apps[0])).toEqual([
+    const repeated = await fixture.json("import-flows", LEGACY_FILE, "--publish");
+    expect(outcomesOf(repeated.apps[0])).toEqual([
       "Get Weather Data skipped",
       "Bare flow skipped",
       "Get Weather Data skipped",
     ]);
-    const replaced = await fixture.json("import-flows", OLD, "--replace", "--publish");
-    expect(replaced.apps.flatMap(outcomes)).toEqual([
+    const replaced = await fixture.json("import-flows", LEGACY_FILE, "--replace", "--publish");
+    expect(replaced.apps.flatMap(outcomesOf)).toEqual([
       "Get Weather Data unchanged",
       "Bare flow unchanged",
       "Get Weather Data unchanged",
       "天気 unchanged",
     ]);
     expect(
-      await fixture.read(async (store) => (await store.listFlows("local", { limit: 99 })).flows),
+      await fixture.withStore(
+        async (store) => (await store.listFlows("local", { limit: 99 })).flows,
+      ),
     ).toEqual(before);
   });
 
   it("stores all flows of an app or none if killed, and completes the import if repeated", async () => {
     const fixture = await createFixture(backend);
-    const file = fileOf(manyApps());
+    const file = writeTempFile(manyApps());
     const child = startImport(fixture, file);
     // The import prints each app that it has stored. Nothing reads stdout, so it blocks on a full pipe.
     await once(child.stdout, "readable");
-    await kill(child);
-    const partial = await counts(fixture);
-    expect(partial.length).toBeGreaterThanOrEqual(1);
-    expect(partial.length).toBeLessThan(12);
-    expect(new Set(partial)).toEqual(new Set([25]));
+    await killImport(child);
+    const countsAfterKill = await countFlowsByApp(fixture);
+    expect(countsAfterKill.length).toBeGreaterThanOrEqual(1);
+    expect(countsAfterKill.length).toBeLessThan(12);
+    expect(new Set(countsAfterKill)).toEqual(new Set([25]));
 
-    const again = await fixture.json("import-flows", file);
-    expect(again.apps.flatMap(outcomes)).toHaveLength(300);
-    expect(await counts(fixture)).toEqual(Array(12).fill(25));
-    const names = await flowsOf(fixture, "app-3");
-    const tools = names.flatMap(({ graph }) => graph.nodes.map((one) => one.parameters.toolName));
-    expect(new Set(tools.filter(Boolean)).size).toBe(25);
+    const repeated = await fixture.json("import-flows", file);
+    expect(repeated.apps.flatMap(outcomesOf)).toHaveLength(300);
+    expect(await countFlowsByApp(fixture)).toEqual(Array(12).fill(25));
+    const flows = await listFlows(fixture, "app-3");
+    const toolNames = flows.flatMap(({ graph }) =>
+      graph.nodes.map(({ parameters }) => parameters.toolName),
+    );
+    expect(new Set(toolNames.filter(Boolean)).size).toBe(25);
   });
 });
 
 it("import-flows stores no flow of an app if killed between two of its flows", async () => {
   const fixture = await createFixture("PostgreSQL");
-  await fixture.json("import-flows", fileOf([]));
+  await fixture.json("import-flows", writeTempFile([]));
   const connect = async () => {
     const client = new pg.Client({ connectionString: fixture.env.DATABASE_URL });
     await client.connect();
     onTestFinished(() => client.end());
     return client;
   };
-  const [client, watcher] = [await connect(), await connect()];
-  // An uncommitted tool name blocks the transaction that wants the same name.
-  await client.query("BEGIN");
-  await client.query(
+  const [blocker, observer] = [await connect(), await connect()];
+  // This uncommitted tool name blocks the transaction of the import, which inserts the same name.
+  await blocker.query("BEGIN");
+  await blocker.query(
     "INSERT INTO tool_names (tenant_id, app, name, flow_id, drafted) VALUES ('local', 'app-2', 'tool_7', 'x', 1)",
   );
-  const child = startImport(fixture, fileOf(manyApps(4)));
+  const child = startImport(fixture, writeTempFile(manyApps(4)));
   child.stdout.resume();
   await vi.waitFor(async () => {
-    const { rows } = await watcher.query(
+    const { rows } = await observer.query(
       "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
     );
     expect(rows).toHaveLength(1);
   }, WAIT);
-  await kill(child);
-  await client.query("ROLLBACK");
-  expect(await counts(fixture)).toEqual([25, 25]);
-  expect(await flowsOf(fixture, "app-2")).toEqual([]);
-  await fixture.json("import-flows", fileOf(manyApps(4)));
-  expect(await counts(fixture)).toEqual(Array(4).fill(25));
+  await killImport(child);
+  await blocker.query("ROLLBACK");
+  expect(await countFlowsByApp(fixture)).toEqual([25, 25]);
+  expect(await listFlows(fixture, "app-2")).toEqual([]);
+  await fixture.json("import-flows", writeTempFile(manyApps(4)));
+  expect(await countFlowsByApp(fixture)).toEqual(Array(4).fill(25));
 });
 
-/** Each flow causes a long note, so that the output fills the pipe. */
+/** Apps with 25 flows each. Each flow causes a long note, so that the output fills the pipe. */
 const manyApps = (count = 12) =>
   Array.from({ length: count }, (_, app) => ({
     app: `app-${app}`,
-    flows: Array.from({ length: 25 }, (_, nth) => ({
-      id: `${app}-${nth}`,
-      name: `Flow ${nth % 20}`,
-      toolName: `tool_${nth % 10}`,
+    flows: Array.from({ length: 25 }, (_, index) => ({
+      id: `${app}-${index}`,
+      name: `Flow ${index % 20}`,
+      toolName: `tool_${index % 10}`,
       toolDescription: "It does.",
       isActive: "yes ".repeat(1000),
       nodes: [{ id: "end", type: "Return", name: "End", parameters: {} }],
@@ -220,63 +226,64 @@ const startImport = ({ env }: Fixture, file: string) =>
     env: { PATH: process.env.PATH ?? "", ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
-async function kill(child: ReturnType<typeof startImport>): Promise<void> {
+async function killImport(child: ReturnType<typeof startImport>): Promise<void> {
   const ended = once(child, "exit");
   child.kill("SIGKILL");
   expect((await ended)[1]).toBe("SIGKILL");
 }
-/** The number of flows in each app. */
-async function counts(fixture: Fixture): Promise<number[]> {
-  const all = await fixture.read(
+/** Returns the number of flows of each app. */
+async function countFlowsByApp(fixture: Fixture): Promise<number[]> {
+  const all = await fixture.withStore(
     async (store) => (await store.listFlows("local", { limit: 1000 })).flows,
   );
   return [...Map.groupBy(all, ({ app }) => app).values()].map(({ length }) => length);
 }
 
 describe("import-flows", () => {
-  it("accepts one flow, a list, or { app, flows }, and recognizes flows by name", async () => {
+  it("accepts one flow, a list, or { app, flows }, and recognizes existing flows by name", async () => {
     const fixture = await createFixture();
-    const { id: _, ...one } = { id: "", ...greeting };
-    await fixture.json("import-flows", fileOf(one), "--app", "one");
-    const twins = fileOf([one, one]);
-    expect(outcomes((await fixture.json("import-flows", twins, "--app", "one")).apps[0])).toEqual([
-      "Greeting skipped",
-      "Greeting created",
-    ]);
-    expect(outcomes((await fixture.json("import-flows", twins, "--app", "one")).apps[0])).toEqual([
-      "Greeting skipped",
-      "Greeting skipped",
-    ]);
+    await fixture.json("import-flows", writeTempFile(greeting), "--app", "one");
+    const twoEqualFlows = writeTempFile([greeting, greeting]);
+    expect(
+      outcomesOf((await fixture.json("import-flows", twoEqualFlows, "--app", "one")).apps[0]),
+    ).toEqual(["Greeting skipped", "Greeting created"]);
+    expect(
+      outcomesOf((await fixture.json("import-flows", twoEqualFlows, "--app", "one")).apps[0]),
+    ).toEqual(["Greeting skipped", "Greeting skipped"]);
     const app = { slug: "two", name: "The second", description: "With words" };
-    await fixture.json("import-flows", fileOf({ app, flows: [one] }));
-    expect(await fixture.read((store) => store.getApp("local", "two"))).toMatchObject(app);
-    expect(await flowsOf(fixture, "one")).toHaveLength(2);
+    await fixture.json("import-flows", writeTempFile({ app, flows: [greeting] }));
+    expect(await fixture.withStore((store) => store.getApp("local", "two"))).toMatchObject(app);
+    expect(await listFlows(fixture, "one")).toHaveLength(2);
   });
 
   it("does not overwrite existing flows without --replace", async () => {
     const fixture = await createFixture();
-    const file = fileOf({ ...greeting, id: "hello" });
+    const file = writeTempFile({ ...greeting, id: "hello" });
     await fixture.json("import-flows", file, "--app", "desk", "--publish");
     const changed = { ...greeting, id: "hello", description: "Changed" };
-    await fixture.json("import-flows", fileOf(changed), "--app", "desk", "--replace");
-    expect(await flowsOf(fixture, "desk")).toMatchObject([{ description: "Changed", version: 1 }]);
+    await fixture.json("import-flows", writeTempFile(changed), "--app", "desk", "--replace");
+    expect(await listFlows(fixture, "desk")).toMatchObject([
+      { description: "Changed", version: 1 },
+    ]);
     const result = await fixture.run("import-flows", file, "--app", "desk", "--publish");
     expect(result.stdout).toMatch(/desk \/ Greeting: exists already, left unchanged/);
-    expect(await flowsOf(fixture, "desk")).toMatchObject([{ description: "Changed", version: 1 }]);
+    expect(await listFlows(fixture, "desk")).toMatchObject([
+      { description: "Changed", version: 1 },
+    ]);
     await fixture.json("import-flows", file, "--app", "desk", "--replace", "--publish");
-    expect(await flowsOf(fixture, "desk")).toMatchObject([{ description: "", version: 1 }]);
+    expect(await listFlows(fixture, "desk")).toMatchObject([{ description: "", version: 1 }]);
   });
 
   it("assigns new ids if other flows have the ids of the file", async () => {
     const fixture = await createFixture();
-    const file = fileOf({ ...greeting, id: "hello" });
+    const file = writeTempFile({ ...greeting, id: "hello" });
     await fixture.json("import-flows", file, "--app", "one");
     for (const _ of [1, 2]) await fixture.json("import-flows", file, "--app", "two");
     await fixture.json("import-flows", file, "--app", "one", "--tenant", "other");
-    const two = await flowsOf(fixture, "two");
-    expect(two).toMatchObject([{ name: "Greeting" }]);
-    expect(two[0]?.id).not.toBe("hello");
-    const other = await fixture.read(
+    const flowsOfTwo = await listFlows(fixture, "two");
+    expect(flowsOfTwo).toMatchObject([{ name: "Greeting" }]);
+    expect(flowsOfTwo[0]?.id).not.toBe("hello");
+    const other = await fixture.withStore(
       async (store) => (await store.listFlows("other", { limit: 9 })).flows,
     );
     expect(other).toHaveLength(1);
@@ -289,7 +296,7 @@ describe("import-flows", () => {
       nodes: [intent("Go"), node("A", "Merge"), node("B", "Merge")],
       edges: [edge("A", "B"), edge("B", "A")],
     };
-    const file = fileOf([
+    const file = writeTempFile([
       { ...greeting, app: "bad" },
       { ...cycle, app: "bad" },
       { ...greeting, app: "good" },
@@ -300,12 +307,12 @@ describe("import-flows", () => {
     expect(stdout).toMatch(/✗ bad: nothing was stored\. Round: edges: Cycle: A → B → A/);
     expect(stdout).toMatch(/✓ good \/ Greeting: created/);
     expect(stdout).toMatch(/✗ ugly: nothing was stored\. .*name: must not be empty/);
-    expect(await flowsOf(fixture, "bad")).toEqual([]);
-    expect(await fixture.read((store) => store.getApp("local", "bad"))).toBeUndefined();
-    expect(await flowsOf(fixture, "good")).toHaveLength(1);
+    expect(await listFlows(fixture, "bad")).toEqual([]);
+    expect(await fixture.withStore((store) => store.getApp("local", "bad"))).toBeUndefined();
+    expect(await listFlows(fixture, "good")).toHaveLength(1);
   });
 
-  it("warns of missing secrets and of code that cannot be parsed, and does not publish it", async () => {
+  it("warns of missing secrets and of code that cannot be parsed, and does not publish such flows", async () => {
     const fixture = await createFixture();
     const headers = { authorization: "{{ secrets.NOPE }}" };
     const withNode = (name: string, type: string, parameters: Record<string, unknown>) => ({
@@ -313,7 +320,7 @@ describe("import-flows", () => {
       nodes: [intent(name), node("step", type, parameters)],
       edges: [edge(`intent ${name}`, "step")],
     });
-    const file = fileOf([
+    const file = writeTempFile([
       withNode("Send", "HttpRequest", { url: "https://example.com", headers }),
       withNode("Count", "Code", { code: "const a = 1;\nreturn a +;" }),
     ]);
@@ -325,39 +332,39 @@ describe("import-flows", () => {
     expect(published.code).toBe(1);
     expect(published.stdout).toMatch(/not published: .*there is no secret NOPE/);
     expect(published.stdout).toMatch(/not published: .*SyntaxError: .*\(line 2\)/);
-    expect((await flowsOf(fixture, "desk")).map(({ version }) => version)).toEqual([null, null]);
+    expect((await listFlows(fixture, "desk")).map(({ version }) => version)).toEqual([null, null]);
   });
 
   it("rejects invalid files and arguments", async () => {
     const fixture = await createFixture();
-    const bad: [string[], RegExp][] = [
+    const invalid: [string[], RegExp][] = [
       [[], /Missing argument FILE/],
       [["no-such-file.json"], /no-such-file\.json cannot be read/],
-      [[fileOf("{ nonsense")], /flows\.json: is not valid JSON/],
-      [[fileOf("5")], /must contain a flow, an array of flows/],
-      [[fileOf('[{"name":"x","app":"a"},5]')], /must contain a flow/],
-      [[fileOf(greeting)], /--app SLUG/],
-      [[fileOf(greeting), "--app", "天気"], /A slug has/],
-      [[fileOf('{"name":"\\u0000","app":"a"}')], /U\+0000/],
-      [[fileOf(`${"[".repeat(5000)}${"]".repeat(5000)}`)], /nested deeper/],
-      [[fileOf(greeting), "more"], /Unexpected argument "more"/],
-      [[fileOf(greeting), "--nonsense"], /--nonsense/],
+      [[writeTempFile("{ nonsense")], /flows\.json: is not valid JSON/],
+      [[writeTempFile("5")], /must contain a flow, an array of flows/],
+      [[writeTempFile('[{"name":"x","app":"a"},5]')], /must contain a flow/],
+      [[writeTempFile(greeting)], /--app SLUG/],
+      [[writeTempFile(greeting), "--app", "天気"], /A slug has/],
+      [[writeTempFile('{"name":"\\u0000","app":"a"}')], /U\+0000/],
+      [[writeTempFile(`${"[".repeat(5000)}${"]".repeat(5000)}`)], /nested deeper/],
+      [[writeTempFile(greeting), "more"], /Unexpected argument "more"/],
+      [[writeTempFile(greeting), "--nonsense"], /--nonsense/],
     ];
-    for (const [args, message] of bad) {
+    for (const [args, message] of invalid) {
       const { code, stderr } = await fixture.run("import-flows", ...args);
       expect([code, stderr], args.join(" ")).toEqual([2, expect.stringMatching(message)]);
     }
-    const github = await runCli(["import-flows", OLD], {
+    const github = await runCli(["import-flows", LEGACY_FILE], {
       env: { ...fixture.env, SIGNALBOX_TENANCY: "github" },
     });
     expect([github.code, github.stderr]).toEqual([2, expect.stringMatching(/--tenant/)]);
-    const empty = await fixture.json("import-flows", fileOf([]));
+    const empty = await fixture.json("import-flows", writeTempFile([]));
     expect(empty).toEqual({ apps: [] });
   });
 
-  it("does not create a database", async () => {
+  it("fails if there is no database, and does not create one", async () => {
     const data = tempFolder();
-    const result = await runCli(["import-flows", OLD], { env: { SIGNALBOX_DATA: data } });
+    const result = await runCli(["import-flows", LEGACY_FILE], { env: { SIGNALBOX_DATA: data } });
     expect([result.code, result.stderr]).toEqual([1, expect.stringMatching(/No database at/)]);
     expect(readdirSync(data)).toEqual([]);
   });
@@ -367,8 +374,7 @@ describe("flows pull and push", () => {
   it("copy flows to another hub without changes", async () => {
     const [fixture, other] = [await createFixture(), await createFixture()];
     const app = { slug: "desk", name: "The desk", description: "Front" };
-    const second = { ...greeting, name: "Greeting" };
-    await fixture.json("import-flows", fileOf({ app, flows: [greeting, second] }));
+    await fixture.json("import-flows", writeTempFile({ app, flows: [greeting, greeting] }));
     const dir = join(tempFolder(), "flows");
     const pulled = await fixture.json("flows", "pull", dir);
     expect(pulled.files.map(({ outcome }: { outcome: string }) => outcome)).toEqual(
@@ -383,26 +389,33 @@ describe("flows pull and push", () => {
     expect(text).toMatch(/^\{\n {2}"id": /);
     expect(text.endsWith("}\n")).toBe(true);
 
-    expect(outcomes((await other.json("flows", "push", dir, "--publish")).apps[0])).toEqual([
+    expect(outcomesOf((await other.json("flows", "push", dir, "--publish")).apps[0])).toEqual([
       "Greeting created",
       "Greeting created",
     ]);
-    const strip = (flows: Awaited<ReturnType<typeof flowsOf>>) =>
+    const definitionsOf = (flows: Awaited<ReturnType<typeof listFlows>>) =>
       flows.map(({ id, app, name, description, graph }) => ({ id, app, name, description, graph }));
-    expect(strip(await flowsOf(other, "desk"))).toEqual(strip(await flowsOf(fixture, "desk")));
-    expect(await other.read((store) => store.getApp("local", "desk"))).toMatchObject(app);
+    expect(definitionsOf(await listFlows(other, "desk"))).toEqual(
+      definitionsOf(await listFlows(fixture, "desk")),
+    );
+    expect(await other.withStore((store) => store.getApp("local", "desk"))).toMatchObject(app);
     const unchanged = await other.json("flows", "push", dir, "--publish");
-    expect(outcomes(unchanged.apps[0])).toEqual(["Greeting unchanged", "Greeting unchanged"]);
-    expect((await flowsOf(other, "desk")).map(({ version }) => version)).toEqual([1, 1]);
-    const again = await fixture.json("flows", "pull", dir);
-    expect(new Set(again.files.map(({ outcome }: { outcome: string }) => outcome))).toEqual(
+    expect(outcomesOf(unchanged.apps[0])).toEqual(["Greeting unchanged", "Greeting unchanged"]);
+    expect((await listFlows(other, "desk")).map(({ version }) => version)).toEqual([1, 1]);
+    const repeated = await fixture.json("flows", "pull", dir);
+    expect(new Set(repeated.files.map(({ outcome }: { outcome: string }) => outcome))).toEqual(
       new Set(["unchanged"]),
     );
   });
 
-  it("update flows by id, create new and deleted flows, and keep file names", async () => {
+  it("update flows by id, create new flows, restore deleted flows, and keep file names", async () => {
     const fixture = await createFixture();
-    await fixture.json("import-flows", fileOf({ ...greeting, id: "hello" }), "--app", "desk");
+    await fixture.json(
+      "import-flows",
+      writeTempFile({ ...greeting, id: "hello" }),
+      "--app",
+      "desk",
+    );
     const dir = join(tempFolder(), "flows");
     await fixture.run("flows", "pull", dir);
     const file = join(dir, "desk", "greeting.json");
@@ -417,7 +430,7 @@ describe("flows pull and push", () => {
     await fixture.run("flows", "pull", dir);
     expect(readdirSync(join(dir, "desk")).toSorted()).toEqual(["app.json", "greeting.json"]);
     expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ id: "hello", name: "Renamed" });
-    // The file written by hand has no id, so pull writes a second file for its flow.
+    // `new.json` has no id, so `pull` writes a second file for its flow.
     expect(readdirSync(join(dir, "shop")).toSorted()).toEqual([
       "app.json",
       "by_hand.json",
@@ -425,20 +438,20 @@ describe("flows pull and push", () => {
     ]);
     rmSync(join(dir, "shop", "new.json"));
 
-    await fixture.read((store) => store.deleteFlow({ tenant: "local", id: "hello" }, 0));
-    const back = await fixture.json("flows", "push", dir, "--app", "desk");
-    expect(back.apps).toHaveLength(1);
-    expect(outcomes(back.apps[0])).toEqual(["Renamed created"]);
-    expect(await flowsOf(fixture, "desk")).toMatchObject([{ id: "hello", name: "Renamed" }]);
+    await fixture.withStore((store) => store.deleteFlow({ tenant: "local", id: "hello" }, 0));
+    const restored = await fixture.json("flows", "push", dir, "--app", "desk");
+    expect(restored.apps).toHaveLength(1);
+    expect(outcomesOf(restored.apps[0])).toEqual(["Renamed created"]);
+    expect(await listFlows(fixture, "desk")).toMatchObject([{ id: "hello", name: "Renamed" }]);
   });
 
-  it("mark a flow with ✓ only if it was published, when that was asked for", async () => {
+  it("mark a flow with ✗ if --publish is given and the flow cannot be published", async () => {
     const fixture = await createFixture();
     const dir = tempFolder();
     mkdirSync(join(dir, "desk"));
-    const unknown = { name: "Broken", nodes: [node("n", "Nonsense")], edges: [] };
+    const broken = { name: "Broken", nodes: [node("n", "Nonsense")], edges: [] };
     writeFileSync(join(dir, "desk", "good.json"), JSON.stringify(greeting));
-    writeFileSync(join(dir, "desk", "broken.json"), JSON.stringify(unknown));
+    writeFileSync(join(dir, "desk", "broken.json"), JSON.stringify(broken));
     const { code, stdout } = await fixture.run("flows", "push", dir, "--publish");
     expect(code).toBe(1);
     expect(stdout).toMatch(
@@ -450,7 +463,12 @@ describe("flows pull and push", () => {
 
   it("reject an id that belongs to a flow of another app", async () => {
     const fixture = await createFixture();
-    await fixture.json("import-flows", fileOf({ ...greeting, id: "hello" }), "--app", "desk");
+    await fixture.json(
+      "import-flows",
+      writeTempFile({ ...greeting, id: "hello" }),
+      "--app",
+      "desk",
+    );
     const dir = tempFolder();
     mkdirSync(join(dir, "shop"));
     writeFileSync(join(dir, "shop", "a.json"), JSON.stringify({ ...greeting, id: "hello" }));
@@ -465,7 +483,7 @@ describe("flows pull and push", () => {
     writeFileSync(file, "{}");
     const notAFolder =
       /flow\.json is not a folder\. .*`npx signalbox import-flows FILE --app SLUG`/;
-    const bad: [string[], number, RegExp][] = [
+    const invalid: [string[], number, RegExp][] = [
       [[], 2, /pull DIR, or push DIR/],
       [["fetch", dir], 2, /pull DIR, or push DIR/],
       [["pull"], 2, /Missing argument DIR/],
@@ -473,7 +491,7 @@ describe("flows pull and push", () => {
       [["push", file], 2, notAFolder],
       [["pull", file], 2, /flow\.json is not a folder/],
     ];
-    for (const [args, code, message] of bad) {
+    for (const [args, code, message] of invalid) {
       const result = await fixture.run("flows", ...args);
       expect([result.code, result.stderr], args.join(" ")).toEqual([
         code,
@@ -481,8 +499,11 @@ describe("flows pull and push", () => {
       ]);
     }
     const env = { SIGNALBOX_DATA: tempFolder() };
-    const nowhere = await runCli(["flows", "pull", dir], { env });
-    expect([nowhere.code, nowhere.stderr]).toEqual([1, expect.stringMatching(/No database at/)]);
+    const noDatabase = await runCli(["flows", "pull", dir], { env });
+    expect([noDatabase.code, noDatabase.stderr]).toEqual([
+      1,
+      expect.stringMatching(/No database at/),
+    ]);
     expect((await fixture.run("flows", "push", dir)).stdout).toMatch(/No flows found in/);
     expect((await fixture.run("flows", "pull", dir)).stdout).toMatch(/No flows found\./);
     expect((await fixture.run("flows", "pull", dir, "--app", "none")).stderr).toMatch(

@@ -1,4 +1,4 @@
-/** All commands except `serve`, as separate processes. */
+/** Runs `send`, `token`, `source`, `config` and `doctor` as separate processes. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -29,7 +29,7 @@ describe("the executable `signalbox`", () => {
     expect(manifest.files).toContain("bin");
     expect(statSync(bin).mode & 0o111).toBe(0o111);
     const { scripts } = readJson(join(hubFolder, "../../package.json"));
-    // Without `exec`, npm's signals would end the shell and not the hub.
+    // Without `exec`, a signal that npm forwards would end the shell and not the hub.
     expect(scripts.start).toMatch(/^exec node /);
     const flag = /--max-semi-space-size=\d+/.exec(scripts.start)?.[0];
     expect(readFileSync(bin, "utf8").split("\n")[0]).toBe(`#!/usr/bin/env -S node ${flag}`);
@@ -50,10 +50,10 @@ describe("the executable `signalbox`", () => {
       2,
       "signalbox: Signalbox is not built: run `npm run build` first.\n",
     ]);
-    const old = (version: string) =>
+    const overrideVersion = (version: string) =>
       `data:text/javascript,Object.defineProperty(process,"versions",{value:{node:"${version}"}})`;
     for (const version of ["20.20.2", "22.14.0"]) {
-      const { status, stderr } = run("--import", old(version));
+      const { status, stderr } = run("--import", overrideVersion(version));
       expect([status, stderr]).toEqual([
         2,
         `signalbox: Signalbox needs Node 22.15 or newer, this is ${version}. ` +
@@ -61,7 +61,7 @@ describe("the executable `signalbox`", () => {
       ]);
     }
     for (const version of ["22.15.0", "24.0.0"])
-      expect(run("--import", old(version)).stderr).toContain("not built");
+      expect(run("--import", overrideVersion(version)).stderr).toContain("not built");
   });
 
   it("caches the compiled code beside the program, and starts if it cannot write there", () => {
@@ -138,7 +138,7 @@ describe("the CLI", () => {
     ]);
   });
 
-  it("prints follow-up commands that run as printed", async () => {
+  it("prints follow-up commands that can be run without changes", async () => {
     const data = join(tempFolder(), "my hub");
     const created = await runCli(["token", "create", "laptop", "--data", data]);
     const revoke = /npx signalbox (token revoke \S+) --data '(.*)'/.exec(created.stdout);
@@ -151,7 +151,7 @@ describe("the CLI", () => {
     expect(unknown.stderr).toMatch(/`npx signalbox source list --data '.*my hub'`/);
   });
 
-  it("shows settings with their origins, and no secret", async () => {
+  it("shows settings with their origins, and hides secrets", async () => {
     const cwd = tempFolder();
     writeFileSync(
       join(cwd, "signalbox.config.json"),
@@ -179,7 +179,7 @@ describe("the CLI", () => {
     ]);
   });
 
-  it("reports problems with `doctor`", async () => {
+  it("reports a healthy hub, an unavailable database and a stopped hub with `doctor`", async () => {
     const data = tempFolder();
     const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
     const env = {
@@ -203,21 +203,21 @@ describe("the CLI", () => {
       clock: "ok",
       secrets: "ok",
     });
-    const keyed = { SIGNALBOX_DATA: tempFolder(), PORT: "1", GITHUB_API_URL: hub.url };
-    await runCli(["source", "add", "github"], { env: keyed });
-    expect((await runCli(["doctor"], { env: keyed })).stdout).toMatch(
+    const endpointEnv = { SIGNALBOX_DATA: tempFolder(), PORT: "1", GITHUB_API_URL: hub.url };
+    await runCli(["source", "add", "github"], { env: endpointEnv });
+    expect((await runCli(["doctor"], { env: endpointEnv })).stdout).toMatch(
       /secrets +1 for endpoints with a key/,
     );
     await hub.stop();
-    const down = await runCli(["doctor"], {
+    const unhealthy = await runCli(["doctor"], {
       env: { ...env, DATABASE_URL: "postgres://nobody@127.0.0.1:1/x" },
     });
-    expect(down.code).toBe(1);
-    expect(down.stdout).toMatch(/✗ database .*is unavailable/);
-    expect(down.stdout).toMatch(/! hub .*no response/);
+    expect(unhealthy.code).toBe(1);
+    expect(unhealthy.stdout).toMatch(/✗ database .*is unavailable/);
+    expect(unhealthy.stdout).toMatch(/! hub .*no response/);
   });
 
-  it("reports a file instead of the data folder, and a missing proxy header, with `doctor`", async () => {
+  it("reports a data folder that is a file, and a missing proxy header with `doctor`", async () => {
     const data = join(tempFolder(), "file");
     writeFileSync(data, "");
     const { code, stdout } = await runCli(["doctor"], {
@@ -234,7 +234,7 @@ describe("the CLI", () => {
     expect(statSync(data).size).toBe(0);
   });
 
-  it("has help for every command, and rejects an unknown command", async () => {
+  it("prints the usage of a command, and rejects an unknown command", async () => {
     for (const command of ["serve", "send", "token", "source", "config", "doctor"]) {
       const { code, stdout } = await runCli([command, "--help"]);
       expect([code, stdout]).toEqual([0, expect.stringContaining(`Usage: signalbox ${command}`)]);
@@ -261,7 +261,7 @@ describe("the CLI", () => {
     expect(JSON.parse(json.stdout)).toEqual({ status: 200 });
   });
 
-  it("creates an endpoint, which accepts a secret until it expires after a rotation", async () => {
+  it("creates an endpoint and rotates its secret, and rejects old secrets after their grace period", async () => {
     const data = tempFolder();
     const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
     const env = { SIGNALBOX_DATA: data, PORT: new URL(hub.url).port };
@@ -293,26 +293,26 @@ describe("the CLI", () => {
     const last = await rotate("--grace", "0");
     expect(await expiries()).toEqual([last.oldUntil, last.oldUntil, last.oldUntil, null]);
 
-    const again = await startHubProcess({
+    const restartedHub = await startHubProcess({
       data,
       env: { GITHUB_WEBHOOK_SECRET: SECRET, PORT: env.PORT },
     });
     for (const { secret } of [created, second, third]) expect(await send(secret)).toMatch(/✗ 403/);
     expect(await send(last.secret)).toMatch(/202 stored/);
-    await again.stop();
+    await restartedHub.stop();
   });
 
-  it("does not print a given secret of an endpoint, and rejects an empty secret", async () => {
+  it("does not print an endpoint secret from the environment, and rejects a short or empty secret", async () => {
     const data = tempFolder();
     const add = (secret: string, ...args: string[]) =>
       runCli(["source", "add", "generic", ...args], {
         env: { SIGNALBOX_DATA: data, SIGNALBOX_SOURCE_SECRET: secret },
       });
-    const given = await add("hidden-and-long", "--json");
-    expect(JSON.parse(given.stdout)).toEqual({ id: expect.any(String), url: expect.any(String) });
-    const printed = await add("hidden-and-long");
-    expect(printed.stdout).toMatch(/Secret +from the environment/);
-    expect(printed.stdout).not.toMatch(/hidden|shown only once/);
+    const asJson = await add("hidden-and-long", "--json");
+    expect(JSON.parse(asJson.stdout)).toEqual({ id: expect.any(String), url: expect.any(String) });
+    const asText = await add("hidden-and-long");
+    expect(asText.stdout).toMatch(/Secret +from the environment/);
+    expect(asText.stdout).not.toMatch(/hidden|shown only once/);
     const short = await add("x");
     expect([short.code, short.stderr]).toEqual([
       expect.any(Number),
@@ -327,7 +327,7 @@ describe("the CLI", () => {
     expect(JSON.parse(listed.stdout)).toHaveLength(2);
   });
 
-  it("prints URLs of endpoints that can be reached", async () => {
+  it("prints endpoint URLs that clients can reach", async () => {
     const env = { SIGNALBOX_DATA: tempFolder() };
     const urlWith = async (extra: Record<string, string>) =>
       JSON.parse(
@@ -394,7 +394,7 @@ describe("the CLI", () => {
     expect(stderr).not.toMatch(/ {4}at |hidden/);
   });
 
-  it("lists in the help of a command the settings that it reads, with their defaults", async () => {
+  it("lists the settings of a command with their defaults in its help", async () => {
     const serve = (await runCli(["serve", "--help"])).stdout;
     expect(serve).toMatch(/--port VALUE +port to listen on \(4747\) \[PORT, port\]/);
     expect(serve).toMatch(/--keep-pending-days VALUE .*\(90\)/);
@@ -418,7 +418,7 @@ describe("the CLI", () => {
     expect(await helpOf("doctor")).not.toContain("--rate-limit VALUE");
   });
 
-  it("exits with 0 if the reader closes the pipe", async () => {
+  it("exits with code 0 if the reader of its output closes the pipe", async () => {
     const child = spawn(process.execPath, [CLI, "config"], {
       env: { PATH: process.env.PATH },
       stdio: ["ignore", "pipe", "pipe"],

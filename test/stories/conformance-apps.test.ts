@@ -1,7 +1,7 @@
 /**
- * Runs the official MCP conformance suite against `/mcp/APP`: an app whose flows provide the suite's
- * tools, as far as flows can. The scenarios that it does not pass are listed with a reason. The test
- * fails when an entry of the list is missing or no longer needed.
+ * Runs the official MCP conformance suite against `/mcp/APP`. The flows of the app provide the tools
+ * that the suite calls, as far as flows can. `expectedFailures` lists the scenarios that fail, each with
+ * a reason. The test fails if another scenario fails, or if a listed scenario passes.
  */
 import { describe, it, onTestFinished } from "vitest";
 import { expectListed, findFailures } from "../support/conformance.ts";
@@ -14,11 +14,12 @@ const TOKEN = "sbx_conformance_of_apps_0123";
 
 const reasons = {
   toolsOnly: "an app server offers tools, and no resources, prompts, completion or log messages",
-  content: "a flow returns text or an object",
+  content: "a flow returns only text or an object",
   schema: "a flow declares its arguments as a list, not as a JSON schema with $defs or allOf",
-  headers: "no argument of a flow is mapped to a header",
+  headers: "a flow does not map arguments to headers",
   clientRequests: "a run sends no requests to its client: no sampling, elicitation or second round",
-  capability: "a flow requires no capability of the client; the fixture of /mcp passes it",
+  capability:
+    "a flow requires no capability of the client; the fixture in conformance.test.ts passes this check",
   toolChange: "no flow changes the tools of its app; flows-mcp.test.ts tests the notification",
   protocolError: "a run always ends with a tool result, never with a protocol error",
   taskOptional: "every tool can be called without the tasks extension",
@@ -26,10 +27,10 @@ const reasons = {
   replay: "the hub does not replay broken streams",
 } as const;
 
-/** A scenario, or one of its checks as `scenario:check`. */
-type Listed = Record<string, keyof typeof reasons>;
+/** The key is a scenario, or one check of it as `scenario:check`. */
+type ExpectedFailures = Record<string, keyof typeof reasons>;
 
-const listedInBoth: Listed = {
+const inBothVersions: ExpectedFailures = {
   "completion-complete": "toolsOnly",
   "json-schema-2020-12": "schema",
   "prompts-get-embedded-resource": "toolsOnly",
@@ -47,9 +48,9 @@ const listedInBoth: Listed = {
   "tools-call-mixed-content": "content",
 };
 
-const listed: Record<string, Listed> = {
+const expectedFailures: Record<string, ExpectedFailures> = {
   "2025-11-25": {
-    ...listedInBoth,
+    ...inBothVersions,
     "elicitation-sep1034-defaults": "clientRequests",
     "elicitation-sep1330-enums": "clientRequests",
     "logging-set-level": "toolsOnly",
@@ -61,7 +62,7 @@ const listed: Record<string, Listed> = {
     "tools-call-with-logging": "toolsOnly",
   },
   "2026-07-28": {
-    ...listedInBoth,
+    ...inBothVersions,
     "caching:sep-2549-prompts-list-caching-hints": "toolsOnly",
     "caching:sep-2549-resources-list-caching-hints": "toolsOnly",
     "caching:sep-2549-resources-templates-list-caching-hints": "toolsOnly",
@@ -92,10 +93,10 @@ const listed: Record<string, Listed> = {
   },
 };
 
-describe.each(Object.entries(listed))("the conformance suite for %s", (revision, entries) => {
-  it.each(hosts)(
-    "passes on an app on %s, except for the listed scenarios, which all still fail",
-    async (host) => {
+describe.each(Object.entries(expectedFailures))(
+  "the conformance suite for %s",
+  (revision, entries) => {
+    it.each(hosts)("passes on an app on %s, except for the expected failures", async (host) => {
       const hub = await startOn(host, {
         data: tempFolder(),
         env: { SIGNALBOX_TOKEN: TOKEN, GITHUB_WEBHOOK_SECRET: SECRET },
@@ -103,6 +104,6 @@ describe.each(Object.entries(listed))("the conformance suite for %s", (revision,
       onTestFinished(async () => void (await hub.stop()));
       const url = await createConformanceApp(hub.url, TOKEN);
       expectListed(await findFailures(url, TOKEN, revision), Object.keys(entries));
-    },
-  );
-});
+    });
+  },
+);

@@ -1,7 +1,7 @@
 /**
  * Runs the official MCP conformance suite against `/mcp` of the built hub, for two protocol versions.
- * The scenarios that the hub does not pass are listed with a reason. The test fails when an entry of
- * the list is missing or no longer needed. For `/mcp/APP`: conformance-apps.test.ts.
+ * `expectedFailures` lists the scenarios that fail, each with a reason. The test fails if another
+ * scenario fails, or if a listed scenario passes. For `/mcp/APP`, see conformance-apps.test.ts.
  */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { covers, expectListed, findFailures } from "../support/conformance.ts";
@@ -13,7 +13,7 @@ import { tempFolder } from "../support/temp-folder.ts";
 const TOKEN = "sbx_conformance_suite_0123";
 
 const reasons = {
-  fixture: "needs tools, resources or prompts of the suite; the fixture passes it",
+  fixture: "needs the suite's tools, resources or prompts; the fixture has them and passes",
   clientRequests:
     "the hub sends no requests to the client: no sampling, elicitation, roots or second round",
   logging: "the hub sends no log messages to clients",
@@ -24,10 +24,10 @@ const reasons = {
 } as const;
 type Reason = keyof typeof reasons;
 
-/** A scenario, or one of its checks as `scenario:check`. */
-type Listed = Record<string, Reason>;
+/** The key is a scenario, or one check of it as `scenario:check`. */
+type ExpectedFailures = Record<string, Reason>;
 
-const listedInBoth: Listed = {
+const inBothVersions: ExpectedFailures = {
   "completion-complete": "completion",
   "json-schema-2020-12": "fixture",
   "prompts-get-embedded-resource": "fixture",
@@ -46,9 +46,9 @@ const listedInBoth: Listed = {
   "tools-call-with-progress": "fixture",
 };
 
-const listed: Record<string, Listed> = {
+const expectedFailures: Record<string, ExpectedFailures> = {
   "2025-11-25": {
-    ...listedInBoth,
+    ...inBothVersions,
     "elicitation-sep1034-defaults": "clientRequests",
     "elicitation-sep1330-enums": "clientRequests",
     "logging-set-level": "logging",
@@ -60,7 +60,7 @@ const listed: Record<string, Listed> = {
     "tools-call-with-logging": "logging",
   },
   "2026-07-28": {
-    ...listedInBoth,
+    ...inBothVersions,
     "http-custom-header-server-validation": "headers",
     "input-required-result-basic-elicitation": "clientRequests",
     "input-required-result-basic-list-roots": "clientRequests",
@@ -91,25 +91,27 @@ const listed: Record<string, Listed> = {
   },
 };
 
-describe.each(Object.entries(listed))("the conformance suite for %s", (revision, entries) => {
-  it.each(hosts)(
-    "passes on the hub on %s, except for the listed scenarios, which all still fail",
-    async (host) => {
+describe.each(Object.entries(expectedFailures))(
+  "the conformance suite for %s",
+  (revision, entries) => {
+    it.each(hosts)("passes on the hub on %s, except for the expected failures", async (host) => {
       const hub = await startOn(host, {
         data: tempFolder(),
         env: { SIGNALBOX_TOKEN: TOKEN, GITHUB_WEBHOOK_SECRET: SECRET },
       });
       onTestFinished(async () => void (await hub.stop()));
       expectListed(await findFailures(`${hub.url}/mcp`, TOKEN, revision), Object.keys(entries));
-    },
-  );
+    });
 
-  it("passes on the hub's handler and authorizer with the suite's tools", async () => {
-    const fixture = await startMcpFixture();
-    onTestFinished(fixture.stop);
-    const found = await findFailures(`${fixture.url}/mcp`, fixture.token, revision);
-    const others = Object.keys(entries).filter((name) => entries[name] !== "fixture");
-    const unexpected = [...found].filter(([key]) => !others.some((name) => covers(name, key)));
-    expect(Object.fromEntries(unexpected)).toEqual({});
-  });
-});
+    it("passes on a fixture that combines the hub's handler and authorizer with the suite's tools", async () => {
+      const fixture = await startMcpFixture();
+      onTestFinished(fixture.stop);
+      const failures = await findFailures(`${fixture.url}/mcp`, fixture.token, revision);
+      const expected = Object.keys(entries).filter((name) => entries[name] !== "fixture");
+      const unexpected = [...failures].filter(
+        ([key]) => !expected.some((name) => covers(name, key)),
+      );
+      expect(Object.fromEntries(unexpected)).toEqual({});
+    });
+  },
+);

@@ -1,4 +1,4 @@
-/** A person authorizes a connection of the built hub; its triggers and tools then work for them. */
+/** A person authorizes a connection of a real hub with OAuth. Then its tools and triggers work. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
@@ -10,28 +10,29 @@ import { serveOAuthMcp } from "../support/oauth-server.ts";
 import { WAIT } from "../support/timeouts.ts";
 
 it.each<Backend>(["SQLite", "workerd"])(
-  "acts for the person until the authorization ends, and shows no token, on %s",
+  "a connection offers tools and triggers until its authorization ends, and the hub reveals no token, on %s",
   async (backend) => {
     const api = await startApi(backend, { SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1" });
-    const configured: unknown[] = [];
+    const configureCalls: unknown[] = [];
     const server = await serveOAuthMcp({
       tools: {
         forecast: () => ({ sky: "clear" }),
         TRIGGER_LIST: () => ({ triggers: [{ type: "storm", description: "A storm." }] }),
-        TRIGGER_CONFIGURE: (given) => {
-          configured.push(given);
+        TRIGGER_CONFIGURE: (args) => {
+          configureCalls.push(args);
           return { success: true };
         },
       },
     });
+    /** The API's responses. Below, the content of the hub's files is added. */
     const shown: string[] = [];
     const call = async (status: number, method: string, path: string, body?: unknown) => {
       const { text, json } = await api.expect(status, method, `/api/connections${path}`, body);
       shown.push(text);
       return json;
     };
-    const added = { name: "Weather", url: server.url, auth: { type: "oauth" } };
-    const { id, ...created } = await call(201, "POST", "", added);
+    const connection = { name: "Weather", url: server.url, auth: { type: "oauth" } };
+    const { id, ...created } = await call(201, "POST", "", connection);
     expect(created).toMatchObject({
       status: "needs_authorization",
       error: expect.stringContaining("choose Authorize"),
@@ -50,16 +51,19 @@ it.each<Backend>(["SQLite", "workerd"])(
     expect(await authorize()).toMatchObject({ status: "ok", trigger_count: 1 });
     expect(await call(200, "POST", `/${id}/tools/forecast`, {})).toMatchObject({ isError: false });
 
-    const make = createFlowMaker(api.hub.url, ADMIN);
-    await make.app("weather");
+    const maker = createFlowMaker(api.hub.url, ADMIN);
+    await maker.app("weather");
     const parameters = { source: id, type: "storm", params: {} };
     const storm = { id: "storm", type: "Event", name: "Storm", parameters };
-    await make.flow("weather", "On storm", [storm, returns("end", "x")], [["storm", "end"]]);
-    await vi.waitFor(() => expect(configured).toMatchObject([{ type: "storm" }]), WAIT);
+    await maker.flow("weather", "On storm", [storm, returns("end", "x")], [["storm", "end"]]);
+    await vi.waitFor(() => expect(configureCalls).toMatchObject([{ type: "storm" }]), WAIT);
 
     server.accessTokens.clear();
-    const [refresh] = server.refreshTokens.keys();
-    server.control.failWith = { error: "invalid_grant", error_description: `revoked: ${refresh}` };
+    const [refreshToken] = server.refreshTokens.keys();
+    server.control.failWith = {
+      error: "invalid_grant",
+      error_description: `revoked: ${refreshToken}`,
+    };
     const failed = await call(502, "POST", `/${id}/tools/forecast`, {});
     expect(failed.code).toBe("connection_needs_authorization");
     await vi.waitFor(async () => {
@@ -72,20 +76,22 @@ it.each<Backend>(["SQLite", "workerd"])(
     const signedOut = await call(200, "DELETE", `/${id}/authorization`);
     expect(signedOut.status).toBe("needs_authorization");
 
-    // A deleted connection first removes its trigger from the server, then revokes its tokens.
+    // To delete a connection, the hub first disables its trigger on the server, then revokes its tokens.
     await authorize();
     await vi.waitFor(async () => {
       const { items } = await call(200, "GET", `/${id}/subscriptions`);
       expect(items).toMatchObject([{ state: "active" }]);
     }, WAIT);
-    const held = [...server.refreshTokens].filter(([, { isUsed }]) => !isUsed).map(([one]) => one);
-    let last: unknown;
+    const validRefreshTokens = [...server.refreshTokens]
+      .filter(([, { isUsed }]) => !isUsed)
+      .map(([token]) => token);
+    let lastConfigureCall: unknown;
     server.control.beforeRevocation = async () => {
-      last = configured.at(-1);
+      lastConfigureCall = configureCalls.at(-1);
     };
     await call(204, "DELETE", `/${id}`);
-    await vi.waitFor(() => expect(held).toContain(server.revoked.at(-1)), WAIT);
-    expect(last).toMatchObject({ type: "storm", enabled: false });
+    await vi.waitFor(() => expect(validRefreshTokens).toContain(server.revoked.at(-1)), WAIT);
+    expect(lastConfigureCall).toMatchObject({ type: "storm", enabled: false });
 
     const { json: client } = await api.expect(200, "GET", "/oauth/client.json");
     expect(client).toMatchObject({
@@ -96,26 +102,26 @@ it.each<Backend>(["SQLite", "workerd"])(
     const data = api.env.SIGNALBOX_DATA ?? "";
     for (const file of readdirSync(data, { recursive: true, withFileTypes: true }))
       if (file.isFile()) shown.push(readFileSync(join(file.parentPath, file.name), "latin1"));
-    const all = [...shown, api.hub.output()].join("\n");
+    const allText = [...shown, api.hub.output()].join("\n");
     expect(server.issued.length).toBeGreaterThan(3);
-    for (const secret of server.issued) expect(all.includes(secret), secret).toBe(false);
+    for (const secret of server.issued) expect(allText.includes(secret), secret).toBe(false);
   },
 );
 
 it.each<Backend>(["SQLite", "workerd"])(
-  "connects to another hub, by the consent of its operator, on %s",
+  "a hub connects to another hub after the operator of that hub has consented, on %s",
   async (backend) => {
     const [api, other] = await Promise.all([
       startApi(backend, { SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1" }),
       startApi(backend),
     ]);
     const browser = await signInBrowser(other.hub.url, ADMIN);
-    const added = { name: "Hub", url: `${other.hub.url}/mcp`, auth: { type: "oauth" } };
-    const { json: connection } = await api.expect(201, "POST", "/api/connections", added);
+    const newConnection = { name: "Hub", url: `${other.hub.url}/mcp`, auth: { type: "oauth" } };
+    const { json: connection } = await api.expect(201, "POST", "/api/connections", newConnection);
     const path = `/api/connections/${connection.id}/authorization`;
-    const { json: begun } = await api.expect(201, "POST", path);
-    const decided = await browser.decide(new URL(begun.url));
-    const { searchParams } = new URL(decided.headers.get("location") ?? "");
+    const { json: authorization } = await api.expect(201, "POST", path);
+    const consentResponse = await browser.decide(new URL(authorization.url));
+    const { searchParams } = new URL(consentResponse.headers.get("location") ?? "");
     const { json } = await api.expect(200, "PUT", path, Object.fromEntries(searchParams));
     expect(json).toMatchObject({ status: "ok", server: { name: "signalbox" } });
     expect(json.tools).toContainEqual(expect.objectContaining({ name: "get_pending_status" }));

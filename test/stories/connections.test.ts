@@ -1,15 +1,15 @@
-/** Connections over the API and by the CLI: a real hub, and real MCP servers. */
+/** A real hub connects to real MCP servers, over the API and with the CLI. */
 import { expect, it, onTestFinished, vi } from "vitest";
 import { ADMIN, type Backend, startApi } from "../support/api-client.ts";
 import { runCli, startHubProcess } from "../support/hub-process.ts";
 import { listen, serveRaw, serveSdk1, serveSdk2 } from "../support/mcp-servers.ts";
 import { MAX_WAIT_MS } from "../support/timeouts.ts";
 
-const PRIVATE = { SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1" };
-const forecast = {
+const ALLOW_LOOPBACK = { SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1" };
+const tools = {
   forecast: ({ city }: Record<string, unknown>) => ({ city, weather: "sun" }),
 };
-const described = [
+const descriptions = [
   {
     name: "forecast",
     description: "The weather of a city.",
@@ -18,18 +18,18 @@ const described = [
 ];
 
 for (const backend of ["SQLite", "PostgreSQL", "workerd"] satisfies Backend[])
-  it(`on ${backend}: adds a server of each era, lists what it offers, and calls a tool by hand`, async () => {
-    const api = await startApi(backend, PRIVATE);
-    const servers = [await serveSdk2(forecast, { described }), await serveSdk1(forecast)];
-    for (const [nth, { url, requests }] of servers.entries()) {
+  it(`a hub connects to servers of both SDK versions, lists their tools, and calls them, on ${backend}`, async () => {
+    const api = await startApi(backend, ALLOW_LOOPBACK);
+    const servers = [await serveSdk2(tools, { described: descriptions }), await serveSdk1(tools)];
+    for (const [index, { url, requests }] of servers.entries()) {
       const { json } = await api.expect(201, "POST", "/api/connections", {
-        name: `Server ${nth}`,
+        name: `Server ${index}`,
         url,
         auth: { type: "bearer", token: "secret-of-the-server" },
         headers: { "X-Team": "weather" },
       });
       expect(json).toMatchObject({
-        id: expect.stringMatching(new RegExp(`^server-${nth}-[a-z2-9]{6}$`)),
+        id: expect.stringMatching(new RegExp(`^server-${index}-[a-z2-9]{6}$`)),
         url,
         status: "ok",
         error: null,
@@ -40,8 +40,8 @@ for (const backend of ["SQLite", "PostgreSQL", "workerd"] satisfies Backend[])
         credentials: { auth: { type: "bearer" }, headers: ["X-Team"] },
       });
       const path = `/api/connections/${json.id}`;
-      const tools = await api.expect(200, "GET", `${path}/tools`);
-      expect(tools.json.items).toMatchObject([{ name: "forecast", inputSchema: {} }]);
+      const listed = await api.expect(200, "GET", `${path}/tools`);
+      expect(listed.json.items).toMatchObject([{ name: "forecast", inputSchema: {} }]);
       const called = await api.expect(200, "POST", `${path}/tools/forecast`, {
         arguments: { city: "Rome" },
       });
@@ -49,8 +49,9 @@ for (const backend of ["SQLite", "PostgreSQL", "workerd"] satisfies Backend[])
         isError: false,
         structuredContent: { city: "Rome", weather: "sun" },
       });
-      const last = requests.at(-1)?.headers;
-      const header = (name: string) => (last instanceof Headers ? last.get(name) : last?.[name]);
+      const headers = requests.at(-1)?.headers;
+      const header = (name: string) =>
+        headers instanceof Headers ? headers.get(name) : headers?.[name];
       expect([header("authorization"), header("x-team")]).toEqual([
         "Bearer secret-of-the-server",
         "weather",
@@ -65,9 +66,9 @@ for (const backend of ["SQLite", "PostgreSQL", "workerd"] satisfies Backend[])
   });
 
 it.each<Backend>(["SQLite", "workerd"])(
-  "on %s: adds servers that refuse, answer rubbish, or have a forbidden address, each with its error",
+  "a connection reports a server that is down, is no MCP server, rejects the hub, or has a forbidden address, on %s",
   async (backend) => {
-    const api = await startApi(backend, PRIVATE);
+    const api = await startApi(backend, ALLOW_LOOPBACK);
     const closed = await listen(() => {});
     await closed.close();
     const page = await listen((_, response) => response.end("<h1>Hello</h1>"));
@@ -88,19 +89,19 @@ it.each<Backend>(["SQLite", "workerd"])(
 );
 
 it.each<Backend>(["SQLite", "workerd"])(
-  "on %s: adds a server that hangs, with the time-out, and meanwhile checks and calls others",
+  "a server that hangs causes a timeout, and does not delay other connections, on %s",
   async (backend) => {
-    const api = await startApi(backend, PRIVATE);
-    const isHit = Promise.withResolvers<void>();
-    const hanging = await listen(() => isHit.resolve());
+    const api = await startApi(backend, ALLOW_LOOPBACK);
+    const requestReceived = Promise.withResolvers<void>();
+    const hanging = await listen(() => requestReceived.resolve());
     let isAdded = false;
     const adding = api
       .expect(201, "POST", "/api/connections", { name: "Hanging", url: hanging.url })
       .finally(() => {
         isAdded = true;
       });
-    await isHit.promise;
-    const { url } = await serveSdk2(forecast);
+    await requestReceived.promise;
+    const { url } = await serveSdk2(tools);
     const { json } = await api.expect(201, "POST", "/api/connections", { name: "Healthy", url });
     expect(json).toMatchObject({ status: "ok" });
     await api.expect(200, "POST", `/api/connections/${json.id}/tools/forecast`, {});
@@ -114,9 +115,9 @@ it.each<Backend>(["SQLite", "workerd"])(
 );
 
 it.each<Backend>(["SQLite", "workerd"])(
-  "on %s: recovers when the server does, by a check on demand",
+  "a failed connection works again after a check, when its server has recovered, on %s",
   async (backend) => {
-    const api = await startApi(backend, PRIVATE);
+    const api = await startApi(backend, ALLOW_LOOPBACK);
     let isDown = true;
     const server = await serveRaw(({ method }, response) => {
       if (isDown) return void response.writeHead(503).end();
@@ -130,7 +131,7 @@ it.each<Backend>(["SQLite", "workerd"])(
     });
     expect(json).toMatchObject({ status: "failed", error: expect.stringContaining("503") });
     isDown = false;
-    // An earlier check of the hub itself may end first.
+    // The response may contain the result of a check that began while the server was down.
     await vi.waitFor(async () => {
       const checked = await api.expect(200, "POST", `/api/connections/${json.id}/check`);
       expect(checked.json).toMatchObject({ status: "ok", error: null, tool_count: 1 });
@@ -139,10 +140,10 @@ it.each<Backend>(["SQLite", "workerd"])(
 );
 
 it.each<Backend>(["SQLite", "workerd"])(
-  "on %s, by the CLI: adds, lists, checks and removes a connection, without a secret in the arguments",
+  "the CLI adds, lists, checks and removes a connection, without a secret in its arguments, on %s",
   async (backend) => {
-    const { env } = await startApi(backend, PRIVATE);
-    const server = await serveSdk2(forecast, { described });
+    const { env } = await startApi(backend, ALLOW_LOOPBACK);
+    const server = await serveSdk2(tools, { described: descriptions });
     const cli = (args: string[], extra: Record<string, string> = {}) =>
       runCli(["connection", ...args], { env: { ...env, ...extra } });
 
@@ -179,11 +180,11 @@ it.each<Backend>(["SQLite", "workerd"])(
   },
 );
 
-it("by the CLI: names what is missing or wrong", async () => {
-  const api = await startApi("SQLite", PRIVATE);
+it("the CLI reports missing and invalid arguments of `connection`", async () => {
+  const api = await startApi("SQLite", ALLOW_LOOPBACK);
   const env = { SIGNALBOX_DATA: api.env.SIGNALBOX_DATA ?? "" };
   const url = "https://weather.example/mcp";
-  const cases: [string[], RegExp, Record<string, string>?][] = [
+  const cases: [string[], RegExp][] = [
     [[], /Missing action/],
     [["add", "weather"], /connection add NAME URL/],
     [["add", "weather", url, "more"], /Unexpected argument "more"/],
@@ -196,8 +197,8 @@ it("by the CLI: names what is missing or wrong", async () => {
     [["list", "--", "node"], /Only `connection add` takes a command/],
     [["check", "none-aaaaaa"], /unknown ID/],
   ];
-  for (const [args, message, extra] of cases) {
-    const { code, stderr } = await runCli(["connection", ...args], { env: { ...env, ...extra } });
+  for (const [args, message] of cases) {
+    const { code, stderr } = await runCli(["connection", ...args], { env });
     expect([args, code, stderr]).toEqual([args, 2, expect.stringMatching(message)]);
   }
   const refused = await runCli(["connection", "add", "files", "--", "node", "server.js"], { env });
@@ -207,7 +208,7 @@ it("by the CLI: names what is missing or wrong", async () => {
   ]);
 });
 
-it("by the CLI: adds a command with the given variables, where the operator allows commands", async () => {
+it("the CLI adds a server that the hub runs as a command, with only the named environment variables", async () => {
   const api = await startApi("SQLite", { SIGNALBOX_ALLOW_COMMANDS: "on" });
   const program = `
     const { createInterface } = require("node:readline");
@@ -230,7 +231,7 @@ it("by the CLI: adds a command with the given variables, where the operator allo
   const command = ["--env", "TEAM", "--json", "--", process.execPath, "-e", program];
   const added = await runCli(["connection", "add", "local", ...command], { env });
   expect([added.code, added.stderr]).toEqual([0, ""]);
-  // The variables of the hub are not passed on.
+  // The tool's name shows that the command gets TEAM, but not SIGNALBOX_TOKEN.
   expect(JSON.parse(added.stdout)).toMatchObject({
     status: "ok",
     command: process.execPath,
@@ -240,10 +241,10 @@ it("by the CLI: adds a command with the given variables, where the operator allo
   });
 });
 
-it("by the CLI without a hub: stores the connection, which the hub checks when it starts", async () => {
-  const api = await startApi("SQLite", PRIVATE);
+it("the CLI stores a connection while no hub runs, and the hub checks it when it starts", async () => {
+  const api = await startApi("SQLite", ALLOW_LOOPBACK);
   await api.hub.stop();
-  const server = await serveSdk2(forecast, { described });
+  const server = await serveSdk2(tools, { described: descriptions });
   const env = { SIGNALBOX_DATA: api.env.SIGNALBOX_DATA ?? "", SIGNALBOX_TOKEN: ADMIN };
   const added = await runCli(["connection", "add", "weather", server.url], { env });
   expect([added.code, added.stdout]).toEqual([0, expect.stringContaining("not checked yet")]);

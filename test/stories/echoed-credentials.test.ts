@@ -1,6 +1,6 @@
 /**
- * A server that echoes everything it gets. Nothing of it is stored, shown or logged: neither the
- * credentials of the connection, nor the tokens that the hub sends.
+ * An MCP server returns all headers and parameters that it gets. The hub neither stores, returns nor
+ * logs the credentials of the connection and the tokens that it has sent.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,31 +18,31 @@ const credentials = {
   headers: { "X-Api-Key": KEY },
 };
 
-async function serveEchoes() {
-  /** What the hub sent: identities, and callback tokens. */
-  const sent = new Set([BEARER, KEY]);
+async function startEchoServer() {
+  /** The credentials of the connection, and the identity and callback tokens that the hub has sent. */
+  const secrets = new Set([BEARER, KEY]);
   const served = await serveRaw(({ id, method, params, http }, response) => {
     const { headers } = http;
-    sent.add(String(headers["x-mesh-token"]));
-    const given = (params.arguments ?? {}) as { callbackToken?: string };
-    if (given.callbackToken) sent.add(given.callbackToken);
-    const said = JSON.stringify({ headers, params });
+    secrets.add(String(headers["x-mesh-token"]));
+    const { callbackToken } = (params.arguments ?? {}) as { callbackToken?: string };
+    if (callbackToken) secrets.add(callbackToken);
+    const echo = JSON.stringify({ headers, params });
     if (method === "tools/list")
       return {
         tools: ["echo", "fail", "TRIGGER_LIST", "TRIGGER_CONFIGURE"].map((name) => ({
           name,
-          description: said,
-          inputSchema: { type: "object", description: said },
+          description: echo,
+          inputSchema: { type: "object", description: echo },
         })),
       };
     if (params.name === "TRIGGER_LIST")
       return {
         content: [],
-        structuredContent: { triggers: [{ type: "rain", description: said }] },
+        structuredContent: { triggers: [{ type: "rain", description: echo }] },
       };
     const result = {
       isError: params.name !== "echo",
-      content: [{ type: "text", text: said }],
+      content: [{ type: "text", text: echo }],
       structuredContent: { headers, params },
     };
     const progressToken = (params._meta as { progressToken?: unknown } | undefined)?.progressToken;
@@ -52,56 +52,60 @@ async function serveEchoes() {
     if (progressToken !== undefined)
       send({
         method: "notifications/progress",
-        params: { progressToken, progress: 1, message: said },
+        params: { progressToken, progress: 1, message: echo },
       });
     send({ id, result });
     response.end();
   });
-  return { ...served, sent };
+  return { ...served, secrets };
 }
 
 it.each<Backend>(["SQLite", "workerd"])(
-  "stores, shows and logs nothing of what servers echo, on %s",
+  "a hub stores, returns and logs no credential that a server echoes, on %s",
   async (backend) => {
     const api = await startApi(backend, { SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1" });
-    const make = createFlowMaker(api.hub.url, ADMIN);
-    const { url, sent } = await serveEchoes();
+    const maker = createFlowMaker(api.hub.url, ADMIN);
+    const { url, secrets } = await startEchoServer();
     const denied = await listen((request, response) => {
-      sent.add(String(request.headers["x-mesh-token"]));
+      secrets.add(String(request.headers["x-mesh-token"]));
       response.writeHead(401).end(`wrong token: ${JSON.stringify(request.headers)}`);
     });
+    /** All texts that the hub has returned, logged or stored. */
     const shown: string[] = [];
-    const show = async (method: string, path: string, body?: unknown) => {
+    /** Calls the API, and records the text of the response in `shown`. */
+    const callAndRecord = async (method: string, path: string, body?: unknown) => {
       const { text, json } = await api.call(method, path, body);
       shown.push(text);
       return json;
     };
-    const add = async (name: string, to: string) =>
-      show("POST", "/api/connections", { name, url: to, ...credentials });
+    const addConnection = async (name: string, serverUrl: string) =>
+      callAndRecord("POST", "/api/connections", { name, url: serverUrl, ...credentials });
 
-    expect(await add("Denied", denied.url)).toMatchObject({
+    expect(await addConnection("Denied", denied.url)).toMatchObject({
       status: "failed",
       error: expect.stringContaining("wrong token"),
     });
-    const { id } = await add("Echo", url);
+    const { id } = await addConnection("Echo", url);
     const path = `/api/connections/${id}`;
-    await show("GET", "/api/connections");
-    expect((await show("GET", `${path}/tools`)).items).toHaveLength(4);
-    expect((await show("GET", `${path}/triggers`)).items).toHaveLength(1);
-    const called = await show("POST", `${path}/tools/echo`, { arguments: { city: "Rome" } });
+    await callAndRecord("GET", "/api/connections");
+    expect((await callAndRecord("GET", `${path}/tools`)).items).toHaveLength(4);
+    expect((await callAndRecord("GET", `${path}/triggers`)).items).toHaveLength(1);
+    const called = await callAndRecord("POST", `${path}/tools/echo`, {
+      arguments: { city: "Rome" },
+    });
     expect(called.structuredContent).toMatchObject({
       headers: { authorization: "Bearer •••", "x-api-key": "•••", "x-mesh-token": "•••" },
       params: { arguments: { city: "Rome" } },
     });
 
-    await make.app("echoes");
+    await maker.app("echoes");
     const nodes = ["echo", "fail"].map((tool) => ({
       id: tool,
       type: "CallTool",
       name: tool,
       parameters: { connection: id, tool, arguments: {} },
     }));
-    const asked = await make.flow(
+    const flow = await maker.flow(
       "echoes",
       "Ask",
       [intent("ask", "Ask"), ...nodes, returns("end", "{{ echo }}")],
@@ -111,22 +115,25 @@ it.each<Backend>(["SQLite", "workerd"])(
         ["fail", "end"],
       ],
     );
-    const run = await show("POST", `/api/flows/${asked.id}/runs`, { trigger: "ask", input: {} });
+    const run = await callAndRecord("POST", `/api/flows/${flow.id}/runs`, {
+      trigger: "ask",
+      input: {},
+    });
     await vi.waitFor(async () => {
-      const { status, steps } = await show("GET", `/api/runs/${run.id}`);
+      const { status, steps } = await callAndRecord("GET", `/api/runs/${run.id}`);
       expect(status).toBe("failed");
       expect(JSON.stringify(steps)).toMatch(/"log":\[\{[^\]]*"1: /);
     }, WAIT);
 
     const rain = { source: id, type: "rain", params: {} };
-    await make.flow(
+    await maker.flow(
       "echoes",
       "On rain",
       [{ id: "rain", type: "Event", name: "Rain", parameters: rain }, returns("end", "x")],
       [["rain", "end"]],
     );
     await vi.waitFor(async () => {
-      const { items } = await show("GET", `${path}/subscriptions`);
+      const { items } = await callAndRecord("GET", `${path}/subscriptions`);
       expect(items).toMatchObject([{ state: "failed", error: expect.stringContaining("•••") }]);
     }, WAIT);
 
@@ -143,7 +150,9 @@ it.each<Backend>(["SQLite", "workerd"])(
     }))
       if (file.isFile()) shown.push(readFileSync(join(file.parentPath, file.name), "latin1"));
 
-    expect([...sent].filter((secret) => secret.startsWith("sbcb_"))).not.toEqual([]);
-    expect([...sent].filter((secret) => shown.some((text) => text.includes(secret)))).toEqual([]);
+    expect([...secrets].filter((secret) => secret.startsWith("sbcb_"))).not.toEqual([]);
+    expect([...secrets].filter((secret) => shown.some((text) => text.includes(secret)))).toEqual(
+      [],
+    );
   },
 );
