@@ -1,4 +1,4 @@
-/** The inbox, endpoints, tokens and statistics over the API of the built hub. */
+/** Reads and changes events, endpoints, tokens and statistics over the API of a real hub. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, it, vi } from "vitest";
 import { type Api, type Backend, startApi } from "../support/api-client.ts";
@@ -6,8 +6,12 @@ import { deliver, issueOpened, signature } from "../support/deliver.ts";
 import { edge, node } from "../support/flow-samples.ts";
 import { WAIT } from "../support/timeouts.ts";
 
-const sendEvent = async ({ hub }: Api, change: object = {}, type = "issues"): Promise<string> => {
-  const body = JSON.stringify({ ...issueOpened, ...change });
+const sendEvent = async (
+  { hub }: Api,
+  overrides: object = {},
+  type = "issues",
+): Promise<string> => {
+  const body = JSON.stringify({ ...issueOpened, ...overrides });
   const response = await deliver(hub.url, { body, type });
   expect(response.status).toBe(202);
   return ((await response.json()) as { id: string }).id;
@@ -46,16 +50,16 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("events, on %s", (ba
     expect(await list(`limit=2&cursor=${page.next_cursor}`)).toEqual([first]);
     expect(await list("text=snows&repo=octo/town&source=github&type=issues")).toEqual([first]);
     expect(await list("text=snows&repo=octo/other")).toEqual([]);
-    const both = await api.expect(400, "GET", "/api/events?text=x&order=oldest");
-    expect(both.json.errors).toMatchObject([{ path: "order" }]);
+    const conflicting = await api.expect(400, "GET", "/api/events?text=x&order=oldest");
+    expect(conflicting.json.errors).toMatchObject([{ path: "order" }]);
     await api.expect(400, "GET", "/api/events?cursor=nonsense");
 
-    const one = (await api.expect(200, "GET", `/api/events/${second}`)).json;
-    expect(one).toMatchObject({ id: second, payload: issueOpened, processed: false, seq: 2 });
-    const done = { id: second, already: false };
+    const event = (await api.expect(200, "GET", `/api/events/${second}`)).json;
+    expect(event).toMatchObject({ id: second, payload: issueOpened, processed: false, seq: 2 });
+    const marked = { id: second, already: false };
     const path = `/api/events/${second}/processed`;
-    expect((await api.expect(200, "POST", path, { note: "seen" })).json).toEqual(done);
-    expect((await api.expect(200, "POST", path)).json).toEqual({ ...done, already: true });
+    expect((await api.expect(200, "POST", path, { note: "seen" })).json).toEqual(marked);
+    expect((await api.expect(200, "POST", path)).json).toEqual({ ...marked, already: true });
     expect((await api.expect(200, "GET", `/api/events/${second}`)).json).toMatchObject({
       processed: true,
       note: "seen",
@@ -74,20 +78,20 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("events, on %s", (ba
     }
   });
 
-  it("are explained and replayed", async () => {
+  it("are explained and replayed, and a breaker stops a flow that starts itself", async () => {
     const api = await startApi(backend, { SIGNALBOX_MAX_LOOPS: "2" });
-    const before = await sendEvent(api);
+    const beforeFlow = await sendEvent(api);
     const flow = await publishTrigger(api);
     const matching = await sendEvent(api);
-    const other = await sendEvent(api, { action: "closed" });
+    const notMatching = await sendEvent(api, { action: "closed" });
     const explain = async (id: string) =>
       (await api.expect(200, "GET", `/api/events/${id}/explain`)).json.items;
-    expect(await explain(before)).toMatchObject([
+    expect(await explain(beforeFlow)).toMatchObject([
       { trigger: "On issue / start", matched: true, decided: "now", run_id: null },
     ]);
     const [fired] = await explain(matching);
     expect(fired).toMatchObject({ flow_id: flow, matched: true, decided: "on arrival" });
-    const [unmatched] = await explain(other);
+    const [unmatched] = await explain(notMatching);
     expect(unmatched).toMatchObject({ matched: false, run_id: null });
     expect(unmatched.reason).toContain("action");
     await vi.waitFor(async () => {
@@ -95,20 +99,24 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("events, on %s", (ba
       expect(run).toMatchObject({ status: "succeeded", output: "It rains", event_id: matching });
     }, WAIT);
 
-    const replayed = (await api.expect(202, "POST", `/api/events/${before}/replay`)).json;
+    const replayed = (await api.expect(202, "POST", `/api/events/${beforeFlow}/replay`)).json;
     expect(replayed).toEqual({
       runs: [{ run_id: expect.any(String), flow_id: flow }],
       considered: 1,
     });
-    const again = (await api.expect(202, "POST", `/api/events/${before}/replay`, { flow })).json;
-    expect(again.runs[0].run_id).not.toBe(replayed.runs[0].run_id);
-    await api.expect(404, "POST", `/api/events/${before}/replay`, { flow: "none" });
-    expect((await api.expect(202, "POST", `/api/events/${other}/replay`)).json.runs).toEqual([]);
-    const runs = (await api.expect(200, "GET", `/api/runs?event=${before}`)).json;
+    const replayedAgain = (
+      await api.expect(202, "POST", `/api/events/${beforeFlow}/replay`, { flow })
+    ).json;
+    expect(replayedAgain.runs[0].run_id).not.toBe(replayed.runs[0].run_id);
+    await api.expect(404, "POST", `/api/events/${beforeFlow}/replay`, { flow: "none" });
+    expect((await api.expect(202, "POST", `/api/events/${notMatching}/replay`)).json.runs).toEqual(
+      [],
+    );
+    const runs = (await api.expect(200, "GET", `/api/runs?event=${beforeFlow}`)).json;
     expect(runs.items).toMatchObject([{ cause: "replay" }, { cause: "replay" }]);
 
-    // The breaker stops a flow that starts itself; explain, warnings, log and metrics report it.
-    const circle = (
+    // The verdict, the warnings, the log and the metrics report the breaker.
+    const loopFlow = (
       await api.expect(201, "POST", "/api/apps/desk/flows", {
         name: "Circle",
         nodes: [
@@ -119,22 +127,22 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("events, on %s", (ba
         edges: [edge("pushed", "rain"), edge("rained", "rain")],
       })
     ).json.id;
-    await api.expect(200, "POST", `/api/flows/${circle}/publish`);
+    await api.expect(200, "POST", `/api/flows/${loopFlow}/publish`);
     await sendEvent(api, {}, "push");
     const reason = "the trigger fired on its own flow's events more than 2 times a minute";
     await vi.waitFor(async () => {
-      const { warnings } = (await api.expect(200, "GET", `/api/flows/${circle}`)).json;
+      const { warnings } = (await api.expect(200, "GET", `/api/flows/${loopFlow}`)).json;
       expect(warnings).toMatchObject([{ code: "breaker_tripped", nodeId: "rained" }]);
       expect(warnings[0].message).toMatch(/^Trigger 'rained' was stopped at \d\d:\d\d UTC: /);
       expect(warnings[0].message).toContain(reason);
     }, WAIT);
     const rain = (await api.expect(200, "GET", "/api/events?type=rain")).json;
     expect(rain.items.length).toBe(3);
-    const stopped = (await explain(rain.items[0].id)).find(
+    const stoppedVerdict = (await explain(rain.items[0].id)).find(
       ({ trigger }: { trigger: string }) => trigger === "Circle / rained",
     );
-    expect(stopped).toMatchObject({ matched: false, decided: "on arrival", run_id: null });
-    expect(stopped.reason).toContain(reason);
+    expect(stoppedVerdict).toMatchObject({ matched: false, decided: "on arrival", run_id: null });
+    expect(stoppedVerdict.reason).toContain(reason);
     const metrics = (await api.expect(200, "GET", "/metrics")).text;
     expect(metrics).toContain('signalbox_breaker_trips_total{limit="loops"} 1\n');
     await vi.waitFor(() => {
@@ -145,12 +153,12 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("events, on %s", (ba
     }, WAIT);
   });
 
-  it("are counted in the statistics, as are runs", async () => {
+  it("are counted in the statistics, together with runs", async () => {
     const api = await startApi(backend);
     await publishTrigger(api);
     await sendEvent(api);
-    const done = await sendEvent(api, { action: "closed" });
-    await api.expect(200, "POST", `/api/events/${done}/processed`);
+    const processed = await sendEvent(api, { action: "closed" });
+    await api.expect(200, "POST", `/api/events/${processed}/processed`);
     await vi.waitFor(async () => {
       const stats = (await api.expect(200, "GET", "/api/stats")).json;
       expect(stats).toEqual({
@@ -179,9 +187,9 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("events, on %s", (ba
 describe.each<Backend>(["SQLite", "workerd"])("endpoints, on %s", (backend) => {
   it("are created with a secret that is shown once, accept its signatures, and rotate the secret", async () => {
     const api = await startApi(backend);
-    const made = await api.expect(201, "POST", "/api/sources", { kind: "github", name: "Repo" });
-    expect(made.headers.get("cache-control")).toBe("no-store");
-    const { id, url, secret } = made.json;
+    const created = await api.expect(201, "POST", "/api/sources", { kind: "github", name: "Repo" });
+    expect(created.headers.get("cache-control")).toBe("no-store");
+    const { id, url, secret } = created.json;
     expect(url).toMatch(new RegExp(`^${api.hub.url}/webhooks/github/[\\w-]{22}$`));
     const sendSignedWith = async (key: string) => {
       const body = JSON.stringify(issueOpened);
@@ -215,8 +223,8 @@ describe.each<Backend>(["SQLite", "workerd"])("endpoints, on %s", (backend) => {
     // The hub caches an endpoint for five seconds.
     await vi.waitFor(async () => expect(await sendSignedWith(rotated.secret)).toBe(202), WAIT);
     expect(await sendSignedWith(secret)).toBe(202);
-    const given = { rotate: { secret: "given by hand", grace_hours: 0 } };
-    const last = await api.expect(200, "PATCH", base, given);
+    const chosenSecret = { rotate: { secret: "given by hand", grace_hours: 0 } };
+    const last = await api.expect(200, "PATCH", base, chosenSecret);
     expect(last.json).not.toHaveProperty("secret");
     expect(last.text).not.toContain("given by hand");
     await vi.waitFor(async () => expect(await sendSignedWith("given by hand")).toBe(202), WAIT);
@@ -228,16 +236,17 @@ describe.each<Backend>(["SQLite", "workerd"])("endpoints, on %s", (backend) => {
   it("accept only the configuration of their kind", async () => {
     const api = await startApi(backend);
     const config = { header: "x-signature" };
-    const made = (await api.expect(201, "POST", "/api/sources", { kind: "generic", config })).json;
-    expect(made).toMatchObject({ config, name: expect.any(String) });
-    const base = `/api/sources/${made.id}`;
+    const created = (await api.expect(201, "POST", "/api/sources", { kind: "generic", config }))
+      .json;
+    expect(created).toMatchObject({ config, name: expect.any(String) });
+    const base = `/api/sources/${created.id}`;
     const changed = { header: "x-other" };
     expect((await api.expect(200, "PATCH", base, { config: changed })).json.config).toEqual(
       changed,
     );
     await api.expect(400, "PATCH", base, { name: "Not this either", config: { header: 5 } });
     expect((await api.expect(200, "GET", "/api/sources")).json.items[0]).toMatchObject({
-      name: made.name,
+      name: created.name,
       config: changed,
     });
   });
@@ -246,15 +255,15 @@ describe.each<Backend>(["SQLite", "workerd"])("endpoints, on %s", (backend) => {
 describe.each<Backend>(["SQLite", "workerd"])("tokens, on %s", (backend) => {
   it("are created, shown once, listed without the secret, and revoked", async () => {
     const api = await startApi(backend);
-    const made = await api.expect(201, "POST", "/api/tokens", {
+    const created = await api.expect(201, "POST", "/api/tokens", {
       name: "laptop",
       scopes: ["inbox:read"],
       days: 1,
     });
-    const { id, token } = made.json;
-    expect(made.headers.get("cache-control")).toBe("no-store");
-    expect(made.json).toMatchObject({ tenants: ["local"], scopes: ["inbox:read"] });
-    const lifetime = Date.parse(made.json.expires_at) - Date.parse(made.json.created_at);
+    const { id, token } = created.json;
+    expect(created.headers.get("cache-control")).toBe("no-store");
+    expect(created.json).toMatchObject({ tenants: ["local"], scopes: ["inbox:read"] });
+    const lifetime = Date.parse(created.json.expires_at) - Date.parse(created.json.created_at);
     expect(lifetime).toBe(24 * 3_600_000);
     await api.expect(200, "GET", "/api/events", undefined, { token });
     await api.expect(403, "GET", "/api/tokens", undefined, { token });
@@ -266,8 +275,8 @@ describe.each<Backend>(["SQLite", "workerd"])("tokens, on %s", (backend) => {
     await api.expect(404, "DELETE", `/api/tokens/${id}`);
     // A token is cached for at most a second.
     await vi.waitFor(async () => api.expect(401, "GET", "/api/events", undefined, { token }), WAIT);
-    const plain = (await api.expect(201, "POST", "/api/tokens", { name: "plain" })).json;
+    const withDefaults = (await api.expect(201, "POST", "/api/tokens", { name: "plain" })).json;
     const scopes = ["inbox:read", "inbox:write", "flows:call"];
-    expect(plain).toMatchObject({ scopes, expires_at: null });
+    expect(withDefaults).toMatchObject({ scopes, expires_at: null });
   });
 });

@@ -1,4 +1,4 @@
-/** `signalbox events` against a running hub, local and remote. */
+/** Runs `signalbox events` with a local and with a remote hub. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -12,13 +12,13 @@ import {
 } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
-async function start(data = tempFolder(), env: Record<string, string> = {}) {
+async function startHub(data = tempFolder(), env: Record<string, string> = {}) {
   const hub = await startHubProcess({ data, env });
   onTestFinished(async () => void (await hub.stop("SIGKILL")));
   return { hub, data, env: { SIGNALBOX_DATA: data } };
 }
 
-const send = async ({ url }: HubProcess, type = "issues") => {
+const sendEvent = async ({ url }: HubProcess, type = "issues") => {
   const response = await deliver(url, { type });
   expect(response.status).toBe(202);
   return ((await response.json()) as { id: string }).id;
@@ -30,7 +30,7 @@ const parseLines = (text: string) =>
     .filter(Boolean)
     .map((line) => JSON.parse(line));
 
-/** Starts `events --follow`; it is stopped with Ctrl+C. */
+/** Starts `events --follow`. `stop` sends SIGINT, like Ctrl+C. */
 function startFollowing(env: Record<string, string>, ...args: string[]) {
   const child = spawn(process.execPath, [CLI, "events", "--follow", "--json", ...args], {
     env: { PATH: process.env.PATH, ...env },
@@ -46,7 +46,7 @@ function startFollowing(env: Record<string, string>, ...args: string[]) {
   return {
     ids: () => parseLines(output.stdout).map(({ id }) => id),
     seqs: () => parseLines(output.stdout).map(({ seq }) => seq),
-    errors: () => output.stderr,
+    stderr: () => output.stderr,
     stop() {
       child.kill("SIGINT");
       return ended;
@@ -56,12 +56,12 @@ function startFollowing(env: Record<string, string>, ...args: string[]) {
 }
 
 describe("signalbox events", () => {
-  it("lists the newest events, filters them, and shows one by id and by number", async () => {
-    const { hub, env } = await start();
+  it("lists the newest events, filters them, and shows one event by its id and by its seq", async () => {
+    const { hub, env } = await startHub();
     const empty = await runCli(["events"], { env });
     expect([empty.code, empty.stdout]).toEqual([0, ""]);
     expect(empty.stderr).toContain("signalbox send github issues --action opened");
-    const ids = [await send(hub), await send(hub, "push"), await send(hub)];
+    const ids = [await sendEvent(hub), await sendEvent(hub, "push"), await sendEvent(hub)];
 
     const table = (await runCli(["events"], { env })).stdout.trimEnd().split("\n");
     expect(table).toHaveLength(4);
@@ -76,41 +76,41 @@ describe("signalbox events", () => {
       ids[1],
     ]);
 
-    for (const given of [ids[1] as string, "2"]) {
-      const one = await runCli(["events", given], { env });
-      expect(one.stdout).toMatch(/Type +github\.push/);
-      expect(one.stdout).toContain('"title": "It rains"');
-      const json = JSON.parse((await runCli(["events", given, "--json"], { env })).stdout);
+    for (const argument of [ids[1] as string, "2"]) {
+      const shown = await runCli(["events", argument], { env });
+      expect(shown.stdout).toMatch(/Type +github\.push/);
+      expect(shown.stdout).toContain('"title": "It rains"');
+      const json = JSON.parse((await runCli(["events", argument, "--json"], { env })).stdout);
       expect(json).toMatchObject({ id: ids[1], seq: 2, payload: { action: "opened" } });
     }
-    for (const given of ["9", "abc"]) {
-      const missing = await runCli(["events", given], { env });
-      const message = `There is no event with the ID or SEQ ${given}.`;
+    for (const argument of ["9", "abc"]) {
+      const missing = await runCli(["events", argument], { env });
+      const message = `There is no event with the ID or SEQ ${argument}.`;
       expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining(message)]);
     }
   });
 
-  it("follows new events, and misses none when the hub restarts", async () => {
-    const { hub, data, env } = await start();
-    const first = await send(hub);
+  it("follows new events, and misses no event when the hub restarts", async () => {
+    const { hub, data, env } = await startHub();
+    const first = await sendEvent(hub);
     const following = startFollowing(env);
     await expect.poll(following.ids).toEqual([first]);
-    const second = await send(hub);
+    const second = await sendEvent(hub);
     await expect.poll(following.ids).toEqual([first, second]);
     await hub.stop("SIGKILL");
-    const { hub: restarted } = await start(data);
-    const third = await send(restarted);
+    const { hub: restarted } = await startHub(data);
+    const third = await sendEvent(restarted);
     await expect.poll(following.ids).toEqual([first, second, third]);
-    expect(following.errors()).toMatch(/The connection was lost\..*\n.*Connected again/);
+    expect(following.stderr()).toMatch(/The connection was lost\..*\n.*Connected again/);
     expect(await following.stop()).toBe(0);
     const resumed = startFollowing(env, "--after", "1");
     await expect.poll(resumed.seqs).toEqual([2, 3]);
     expect(await resumed.stop()).toBe(0);
   });
 
-  it("works with a remote hub and a token, and explains what is missing", async () => {
-    const { hub, env } = await start();
-    const id = await send(hub);
+  it("reads from a remote hub with a token, and reports a missing token and a missing hub", async () => {
+    const { hub, env } = await startHub();
+    const id = await sendEvent(hub);
     const { token } = await createTokenByCli(env, "--scope", "inbox:read");
     const remote = { SIGNALBOX_URL: hub.url, SIGNALBOX_DATA: tempFolder() };
     const listed = await runCli(["events", "--json"], {
@@ -134,7 +134,7 @@ describe("signalbox events", () => {
     [["events", "--follow", "--limit", "101"], /--limit must be a whole number from 0 to 100/],
     [["events", "1", "2"], /Unexpected argument "2"/],
     [["events", "--folow"], /Unknown flag --folow\. Did you mean --follow\?/],
-  ] as [string[], RegExp][])("rejects %j", async (args, message) => {
+  ] as [string[], RegExp][])("rejects the arguments %j", async (args, message) => {
     const { code, stderr } = await runCli(args, { env: { SIGNALBOX_DATA: tempFolder() } });
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
   });

@@ -16,7 +16,7 @@ it.each(examples)("the example %s runs and passes its own checks", async (name) 
   expect(stdout).toContain("✓");
 });
 
-it("finds all examples", () => {
+it("the folder contains all expected examples", () => {
   expect(examples).toEqual([
     "agent-triage",
     "label-issues",

@@ -1,4 +1,4 @@
-/** Apps and flows over the API of the built hub. */
+/** Creates, changes, publishes and imports apps and flows over the API of a real hub. */
 import { describe, expect, it } from "vitest";
 import { type Api, type Backend, startApi } from "../support/api-client.ts";
 import { edge, greeting, intent, node } from "../support/flow-samples.ts";
@@ -11,9 +11,9 @@ async function startWithApp(backend: Backend): Promise<Api> {
   await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
   return api;
 }
-const make = async (api: Api, flow: object, app = "desk") =>
+const createFlow = async (api: Api, flow: object, app = "desk") =>
   (await api.expect(201, "POST", `/api/apps/${app}/flows`, flow)).json;
-const toolsOf = ({ exposedTools }: { exposedTools: { name: string }[] }) =>
+const toolNamesOf = ({ exposedTools }: { exposedTools: { name: string }[] }) =>
   exposedTools.map(({ name }) => name);
 const codesOf = (findings: { code: string }[]) => findings.map(({ code }) => code);
 
@@ -22,8 +22,11 @@ describe.each(hosts)("apps, on %s", (backend) => {
     const api = await startApi(backend);
     for (const slug of ["b", "a", "c"])
       await api.expect(201, "POST", "/api/apps", { slug, name: slug.toUpperCase() });
-    const again = await api.expect(409, "POST", "/api/apps", { slug: "a", name: "Again" });
-    expect(again.json).toMatchObject({ code: "conflict", detail: "There is an app a already." });
+    const duplicate = await api.expect(409, "POST", "/api/apps", { slug: "a", name: "Again" });
+    expect(duplicate.json).toMatchObject({
+      code: "conflict",
+      detail: "There is an app a already.",
+    });
     expect((await api.expect(200, "GET", "/api/apps/a")).json).toEqual({
       slug: "a",
       name: "A",
@@ -32,17 +35,18 @@ describe.each(hosts)("apps, on %s", (backend) => {
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
       updated_at: expect.any(String),
     });
-    const first = (await api.expect(200, "GET", "/api/apps?limit=2")).json;
-    expect(first.items.map(({ slug }: { slug: string }) => slug)).toEqual(["a", "b"]);
-    const rest = (await api.expect(200, "GET", `/api/apps?limit=2&cursor=${first.next_cursor}`))
-      .json;
-    expect(rest).toMatchObject({ items: [{ slug: "c" }], next_cursor: null });
+    const firstPage = (await api.expect(200, "GET", "/api/apps?limit=2")).json;
+    expect(firstPage.items.map(({ slug }: { slug: string }) => slug)).toEqual(["a", "b"]);
+    const secondPage = (
+      await api.expect(200, "GET", `/api/apps?limit=2&cursor=${firstPage.next_cursor}`)
+    ).json;
+    expect(secondPage).toMatchObject({ items: [{ slug: "c" }], next_cursor: null });
 
     await api.expect(200, "PATCH", "/api/apps/a", { description: "What it is for" });
     const renamed = await api.expect(200, "PATCH", "/api/apps/a", { name: "First" });
     expect(renamed.json).toMatchObject({ name: "First", description: "What it is for" });
 
-    const flow = await make(api, greeting, "a");
+    const flow = await createFlow(api, greeting, "a");
     await api.expect(204, "DELETE", "/api/apps/a");
     for (const path of ["/api/apps/a", "/api/apps/a/flows", `/api/flows/${flow.id}`])
       expect((await api.expect(404, "GET", path)).json.code).toBe("not_found");
@@ -51,14 +55,14 @@ describe.each(hosts)("apps, on %s", (backend) => {
 
   it("get a slug from their name if none is given", async () => {
     const api = await startApi(backend);
-    const create = async (name: string) =>
+    const createApp = async (name: string) =>
       (await api.expect(201, "POST", "/api/apps", { name })).json.slug;
-    expect(await create("Help Desk")).toBe("help-desk");
-    expect(await create("help desk!")).toBe("help-desk-2");
-    expect(await create("天気")).toBe("app");
-    expect(await create("x".repeat(300))).toBe("x".repeat(63));
-    const same = await Promise.all(Array.from({ length: 5 }, () => create("Race")));
-    expect(same.toSorted()).toEqual(["race", "race-2", "race-3", "race-4", "race-5"]);
+    expect(await createApp("Help Desk")).toBe("help-desk");
+    expect(await createApp("help desk!")).toBe("help-desk-2");
+    expect(await createApp("天気")).toBe("app");
+    expect(await createApp("x".repeat(300))).toBe("x".repeat(63));
+    const slugs = await Promise.all(Array.from({ length: 5 }, () => createApp("Race")));
+    expect(slugs.toSorted()).toEqual(["race", "race-2", "race-3", "race-4", "race-5"]);
     expect((await api.expect(200, "GET", "/api/apps/help-desk-2")).json.name).toBe("help desk!");
   });
 });
@@ -66,39 +70,39 @@ describe.each(hosts)("apps, on %s", (backend) => {
 describe.each(hosts)("a flow, on %s", (backend) => {
   it("is created node by node, published and run", async () => {
     const api = await startWithApp(backend);
-    const made = await api.expect(201, "POST", "/api/apps/desk/flows", { name: "Weather" });
-    expect(made.json).toMatchObject({ hasTriggers: false, exposedTools: [], version: null });
-    expect(made.json.warnings).toEqual([
+    const created = await api.expect(201, "POST", "/api/apps/desk/flows", { name: "Weather" });
+    expect(created.json).toMatchObject({ hasTriggers: false, exposedTools: [], version: null });
+    expect(created.json.warnings).toEqual([
       {
         code: "no_triggers",
         message: "This flow has no trigger nodes and cannot be executed via MCP.",
       },
     ]);
-    expect(made.headers.get("etag")).toBe('"1"');
-    const base = `/api/flows/${made.json.id}`;
+    expect(created.headers.get("etag")).toBe('"1"');
+    const base = `/api/flows/${created.json.id}`;
     const parameters = [{ name: "city", type: "string" }];
     const withTrigger = await api.expect(201, "POST", `${base}/nodes`, {
       ...intent("Get Weather Data", { parameters }),
     });
     expect(withTrigger.json).toMatchObject({ hasTriggers: true, revision: 2 });
-    expect(toolsOf(withTrigger.json)).toEqual(["get_weather_data"]);
+    expect(toolNamesOf(withTrigger.json)).toEqual(["get_weather_data"]);
     expect(codesOf(withTrigger.json.warnings)).toEqual(["trigger_leads_nowhere"]);
     const value = "{{ get_weather_data.city }} is fine";
     await api.expect(201, "POST", `${base}/nodes`, node("end", "Return", { value }));
-    const joined = await api.expect(
+    const connected = await api.expect(
       201,
       "POST",
       `${base}/edges`,
       edge("intent Get Weather Data", "end"),
     );
-    expect(joined.json).toMatchObject({ warnings: [], errors: [], revision: 4 });
-    const edgeId = joined.json.edges[0].id;
+    expect(connected.json).toMatchObject({ warnings: [], errors: [], revision: 4 });
+    const edgeId = connected.json.edges[0].id;
     await api.expect(200, "DELETE", `${base}/edges/${edgeId}`);
     await api.expect(404, "DELETE", `${base}/edges/${edgeId}`);
     await api.expect(201, "POST", `${base}/edges`, edge("intent Get Weather Data", "end"));
 
-    const early = await api.expect(400, "POST", `${base}/runs`, { trigger: "x" });
-    expect(early.json.detail).toMatch(/has not been published yet/);
+    const unpublished = await api.expect(400, "POST", `${base}/runs`, { trigger: "x" });
+    expect(unpublished.json.detail).toMatch(/has not been published yet/);
     const published = await api.expect(200, "POST", `${base}/publish`, { note: "first" });
     expect(published.json).toMatchObject({ version: 1, revision: 7 });
     const run = await api.expect(200, "POST", `${base}/runs?wait=1`, {
@@ -108,9 +112,13 @@ describe.each(hosts)("a flow, on %s", (backend) => {
     expect(run.json).toMatchObject({ status: "succeeded", output: "Bern is fine", cause: "api" });
     expect(run.json.steps).toHaveLength(2);
 
-    // Removing the trigger changes the draft only; the published version still runs.
-    const bare = await api.expect(200, "DELETE", `${base}/nodes/intent%20Get%20Weather%20Data`);
-    expect(bare.json).toMatchObject({ edges: [], hasTriggers: false, version: 1 });
+    // The removal of the trigger changes only the draft; the published version still runs.
+    const withoutTrigger = await api.expect(
+      200,
+      "DELETE",
+      `${base}/nodes/intent%20Get%20Weather%20Data`,
+    );
+    expect(withoutTrigger.json).toMatchObject({ edges: [], hasTriggers: false, version: 1 });
     await api.expect(200, "POST", `${base}/runs?wait=1`, {
       trigger: "get_weather_data",
       input: { city: "Bern" },
@@ -121,24 +129,24 @@ describe.each(hosts)("a flow, on %s", (backend) => {
 
   it("is listed in pages, without its graph", async () => {
     const api = await startWithApp(backend);
-    const made: string[] = [];
-    for (let nth = 0; nth < 3; nth++) made.push((await make(api, greeting)).id);
+    const ids: string[] = [];
+    for (let count = 0; count < 3; count += 1) ids.push((await createFlow(api, greeting)).id);
     const first = (await api.expect(200, "GET", "/api/apps/desk/flows?limit=2")).json;
     expect(first.items).toMatchObject([
-      { id: made[0], hasTriggers: true, exposedTools: [{ name: "say_hello" }], warnings: [] },
-      { id: made[1], exposedTools: [{ name: "say_hello_2" }] },
+      { id: ids[0], hasTriggers: true, exposedTools: [{ name: "say_hello" }], warnings: [] },
+      { id: ids[1], exposedTools: [{ name: "say_hello_2" }] },
     ]);
     expect(first.items[0]).not.toHaveProperty("nodes");
-    const next = `/api/apps/desk/flows?limit=2&cursor=${first.next_cursor}`;
-    expect((await api.expect(200, "GET", next)).json).toMatchObject({
-      items: [{ id: made[2] }],
+    const nextPage = `/api/apps/desk/flows?limit=2&cursor=${first.next_cursor}`;
+    expect((await api.expect(200, "GET", nextPage)).json).toMatchObject({
+      items: [{ id: ids[2] }],
       next_cursor: null,
     });
   });
 
   it("has a warning and no tools if all its triggers are disabled", async () => {
     const api = await startWithApp(backend);
-    const flow = await make(api, {
+    const flow = await createFlow(api, {
       name: "Off",
       nodes: [intent("One", { isActive: false }), intent("Two", { isActive: false })],
     });
@@ -151,12 +159,12 @@ describe.each(hosts)("a flow, on %s", (backend) => {
 
   it("with errors is not published, and the response contains each error", async () => {
     const api = await startWithApp(backend);
-    const flow = await make(api, {
+    const flow = await createFlow(api, {
       name: "Unfinished",
       nodes: [
         intent("Ask"),
         node("call", "HttpRequest", {}),
-        node("what", "Nonsense", {}),
+        node("unknown", "Nonsense", {}),
         node("end", "Return", { value: "{{ nobody.x }}" }),
       ],
       edges: [edge("intent Ask", "call"), edge("call", "end", "nowhere")],
@@ -218,16 +226,16 @@ describe.each(hosts)("a flow, on %s", (backend) => {
     });
     expect(rejected.json).toMatchObject({ code: "invalid", errors: [{ path: "edges" }] });
     expect(rejected.json.detail).toBe("edges: Cycle: A → B → A");
-    const flow = await make(api, { name: "Line", nodes, edges: edges.slice(0, 2) });
+    const flow = await createFlow(api, { name: "Line", nodes, edges: edges.slice(0, 2) });
     const closing = await api.expect(400, "POST", `/api/flows/${flow.id}/edges`, edge("B", "A"));
     expect(closing.json.detail).toContain("A → B → A");
     const after = (await api.expect(200, "GET", `/api/flows/${flow.id}`)).json;
     expect(after.edges).toHaveLength(2);
   });
 
-  it("is changed partly by PATCH, and completely by PUT", async () => {
+  it("is changed partially by PATCH, and replaced by PUT", async () => {
     const api = await startWithApp(backend);
-    const flow = await make(api, { ...greeting, description: "Says hello" });
+    const flow = await createFlow(api, { ...greeting, description: "Says hello" });
     const base = `/api/flows/${flow.id}`;
     const patched = (await api.expect(200, "PATCH", base, { name: "Hello" })).json;
     expect(patched).toMatchObject({ name: "Hello", description: "Says hello", nodes: flow.nodes });
@@ -242,17 +250,17 @@ describe.each(hosts)("a flow, on %s", (backend) => {
   it("merges the parameters of a node by PATCH, and replaces them by PUT", async () => {
     const api = await startWithApp(backend);
     const parameters = { parameters: [{ name: "who" }], isActive: false };
-    const flow = await make(api, { name: "Flow", nodes: [intent("Ask", parameters)] });
+    const flow = await createFlow(api, { name: "Flow", nodes: [intent("Ask", parameters)] });
     const path = `/api/flows/${flow.id}/nodes/intent%20Ask`;
-    const change = async (method: string, changed: object) =>
+    const changeParameters = async (method: string, changed: object) =>
       (await api.expect(200, method, path, { parameters: changed })).json.nodes[0].parameters;
     const before = flow.nodes[0].parameters;
-    expect(await change("PATCH", { whenToUse: "Often" })).toEqual({
+    expect(await changeParameters("PATCH", { whenToUse: "Often" })).toEqual({
       ...before,
       whenToUse: "Often",
     });
-    expect(await change("PATCH", { whenToUse: null })).toEqual(before);
-    expect(await change("PUT", { toolDescription: "New." })).toEqual({
+    expect(await changeParameters("PATCH", { whenToUse: null })).toEqual(before);
+    expect(await changeParameters("PUT", { toolDescription: "New." })).toEqual({
       toolName: "ask",
       toolDescription: "New.",
     });
@@ -260,11 +268,11 @@ describe.each(hosts)("a flow, on %s", (backend) => {
     expect(missing.json.errors).toMatchObject([{ path: "parameters" }]);
   });
 
-  it("has a name of up to 300 characters, as its nodes and its app have", async () => {
+  it("can have a name of 300 characters, like its nodes and its app", async () => {
     const api = await startApi(backend);
     const name = "n".repeat(300);
     await api.expect(201, "POST", "/api/apps", { slug: "long", name });
-    const flow = await make(api, { name, nodes: [intent(name.slice(0, 90))] }, "long");
+    const flow = await createFlow(api, { name, nodes: [intent(name.slice(0, 90))] }, "long");
     const named = await api.expect(
       200,
       "PATCH",
@@ -274,14 +282,14 @@ describe.each(hosts)("a flow, on %s", (backend) => {
       },
     );
     expect(named.json).toMatchObject({ name, nodes: [{ name }] });
-    expect(toolsOf(named.json)).toEqual(["n".repeat(64)]);
+    expect(toolNamesOf(named.json)).toEqual(["n".repeat(64)]);
     const file = (await api.expect(200, "GET", `/api/flows/${flow.id}/export`)).json;
     const copy = await api.expect(201, "POST", "/api/apps/long/flows/import", file);
     expect(copy.json.name).toBe(name);
     await api.expect(400, "POST", "/api/apps/long/flows", { name: `${name}n` });
   });
 
-  it("is rejected for an edge to a missing node, which the error quotes", async () => {
+  it("is rejected if an edge names a missing node, and the error quotes the id of that node", async () => {
     const api = await startWithApp(backend);
     const { nodes } = greeting;
     const rejected = await api.expect(400, "POST", "/api/apps/desk/flows", {
@@ -295,7 +303,7 @@ describe.each(hosts)("a flow, on %s", (backend) => {
         message: expect.stringContaining('there is no node with the id "the end"'),
       },
     ]);
-    const flow = await make(api, { name: "Found", nodes });
+    const flow = await createFlow(api, { name: "Found", nodes });
     const added = await api.expect(
       400,
       "POST",
@@ -309,7 +317,7 @@ describe.each(hosts)("a flow, on %s", (backend) => {
 
   it("keeps its versions, and can be rolled back to one of them", async () => {
     const api = await startWithApp(backend);
-    const flow = await make(api, greeting);
+    const flow = await createFlow(api, greeting);
     const base = `/api/flows/${flow.id}`;
     await api.expect(200, "POST", `${base}/publish`, { note: "Hello" });
     await api.expect(200, "PATCH", `${base}/nodes/end`, { parameters: { value: "Good day" } });
@@ -321,17 +329,17 @@ describe.each(hosts)("a flow, on %s", (backend) => {
     ]);
     const first = (await api.expect(200, "GET", `${base}/versions/1`)).json;
     expect(first).toEqual({ nodes: flow.nodes, edges: flow.edges });
-    const say = async () =>
+    const runFlow = async () =>
       (
         await api.expect(200, "POST", `${base}/runs?wait=1`, {
           trigger: "say_hello",
           input: { who: "you" },
         })
       ).json.output;
-    expect(await say()).toBe("Good day");
-    const back = (await api.expect(200, "POST", `${base}/rollback`, { version: 1 })).json;
-    expect(back).toMatchObject({ version: 3, nodes: flow.nodes, edges: flow.edges });
-    expect(await say()).toEqual({ text: "Hello you!" });
+    expect(await runFlow()).toBe("Good day");
+    const rolledBack = (await api.expect(200, "POST", `${base}/rollback`, { version: 1 })).json;
+    expect(rolledBack).toMatchObject({ version: 3, nodes: flow.nodes, edges: flow.edges });
+    expect(await runFlow()).toEqual({ text: "Hello you!" });
     expect((await api.expect(200, "GET", `${base}/versions`)).json.items[0].note).toBe(
       "Back to version 1",
     );
@@ -344,9 +352,9 @@ describe.each(hosts)("a flow, on %s", (backend) => {
     await api.expect(404, "POST", `${base}/rollback`, { version: 1 });
   });
 
-  it("returns 409 with the current revision if If-Match has an older revision", async () => {
+  it("rejects a change with 409 and its current revision if If-Match has an older revision", async () => {
     const api = await startWithApp(backend);
-    const flow = await make(api, greeting);
+    const flow = await createFlow(api, greeting);
     const base = `/api/flows/${flow.id}`;
     const first = await api.expect(200, "GET", base);
     const headers = { "if-match": first.headers.get("etag") ?? "" };
@@ -373,29 +381,30 @@ describe.each(hosts)("a flow, on %s", (backend) => {
     const invalid = await api.expect(400, "PATCH", base, {}, { headers: { "if-match": '"two"' } });
     expect(invalid.json.errors[0].path).toBe("If-Match");
     expect((await api.expect(200, "GET", base)).json).toMatchObject({ name: "Mine", revision: 2 });
-    const all = await Promise.all(
-      Array.from({ length: 8 }, (_, nth) =>
-        api.call("PATCH", base, { name: `${nth}` }, { headers: { "if-match": '"2"' } }),
+    const responses = await Promise.all(
+      Array.from({ length: 8 }, (_, index) =>
+        api.call("PATCH", base, { name: `${index}` }, { headers: { "if-match": '"2"' } }),
       ),
     );
-    expect(all.map(({ status }) => status).toSorted()).toEqual([200, ...Array(7).fill(409)]);
+    expect(responses.map(({ status }) => status).toSorted()).toEqual([200, ...Array(7).fill(409)]);
   });
 
-  it("is exported to a file and imported again, also from legacy formats", async () => {
+  it("can be exported and imported, also from legacy formats", async () => {
     const api = await startWithApp(backend);
     await api.expect(201, "POST", "/api/apps", { slug: "other", name: "Other" });
-    const flow = await make(api, greeting);
+    const flow = await createFlow(api, greeting);
     const file = await api.expect(200, "GET", `/api/flows/${flow.id}/export`);
     expect(file.headers.get("content-disposition")).toMatch(/attachment/);
     const copy = (await api.expect(201, "POST", "/api/apps/other/flows/import", file.json)).json;
     expect(copy.id).not.toBe(flow.id);
     expect(copy).toMatchObject({ app: "other", notes: [], nodes: flow.nodes, edges: flow.edges });
-    // The tool name is taken in this app, so the copy gets another one, with a note.
-    const twin = (await api.expect(201, "POST", "/api/apps/desk/flows/import", file.json)).json;
-    expect(toolsOf(twin)).toEqual(["say_hello_2"]);
-    expect(twin.notes).toEqual([expect.stringContaining("say_hello_2")]);
+    // This app already has the tool name, so that the copy gets another name and a note.
+    const secondCopy = (await api.expect(201, "POST", "/api/apps/desk/flows/import", file.json))
+      .json;
+    expect(toolNamesOf(secondCopy)).toEqual(["say_hello_2"]);
+    expect(secondCopy.notes).toEqual([expect.stringContaining("say_hello_2")]);
 
-    const old = {
+    const legacyFlow = {
       name: "Older",
       toolName: "OldName",
       toolDescription: "What it did.",
@@ -406,22 +415,24 @@ describe.each(hosts)("a flow, on %s", (backend) => {
       ],
       connections: [],
     };
-    const migrated = (await api.expect(201, "POST", "/api/apps/other/flows/import", old)).json;
-    const [first, ...others] = file.json.nodes;
+    const migrated = (await api.expect(201, "POST", "/api/apps/other/flows/import", legacyFlow))
+      .json;
+    const [firstNode, ...otherNodes] = file.json.nodes;
     const withUnknownFields = {
       ...file.json,
       team: "ops",
-      nodes: [{ ...first, colour: "red" }, ...others],
+      nodes: [{ ...firstNode, colour: "red" }, ...otherNodes],
     };
-    const noted = (await api.expect(201, "POST", "/api/apps/other/flows/import", withUnknownFields))
-      .json;
-    expect(noted.notes).toEqual(
+    const withNotes = (
+      await api.expect(201, "POST", "/api/apps/other/flows/import", withUnknownFields)
+    ).json;
+    expect(withNotes.notes).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/^team: "ops" /),
         expect.stringMatching(/^nodes\[0\]\.colour: "red" /),
       ]),
     );
-    expect(toolsOf(migrated)).toEqual(["OldName"]);
+    expect(toolNamesOf(migrated)).toEqual(["OldName"]);
     expect(migrated.edges).toMatchObject([{ target: "1", sourceHandle: "out" }]);
     const camelCase = (
       await api.expect(201, "POST", "/api/apps/other/flows/import", {
@@ -444,8 +455,8 @@ describe.each(hosts)("a flow, on %s", (backend) => {
     const trigger = migrated.exposedTools[0].nodeId;
     await api.expect(200, "PATCH", `${base}/nodes/${trigger}`, { name: "Newer" });
     await api.expect(200, "POST", `${base}/publish`);
-    const back = (await api.expect(200, "POST", `${base}/rollback`, { version: 1 })).json;
-    expect(toolsOf(back)).toEqual(["OldName"]);
+    const rolledBack = (await api.expect(200, "POST", `${base}/rollback`, { version: 1 })).json;
+    expect(toolNamesOf(rolledBack)).toEqual(["OldName"]);
 
     // Legacy nodes are converted even if the flow has no connections.
     const nodes = [
@@ -458,8 +469,10 @@ describe.each(hosts)("a flow, on %s", (backend) => {
       toolDescription: "Fetches.",
       nodes,
     };
-    const whole = await api.expect(200, "POST", "/api/apps/imp/import", { flows: [unconnected] });
-    expect(whole.json.flows).toMatchObject([{ outcome: "created", errors: [] }]);
+    const importedApp = await api.expect(200, "POST", "/api/apps/imp/import", {
+      flows: [unconnected],
+    });
+    expect(importedApp.json.flows).toMatchObject([{ outcome: "created", errors: [] }]);
 
     const broken = await api.expect(400, "POST", "/api/apps/other/flows/import", {
       name: "Broken",
@@ -473,27 +486,27 @@ describe.each(hosts)("a flow, on %s", (backend) => {
 });
 
 describe.each(hosts)("tool names, on %s", (backend) => {
-  it("are derived from the node's name, and get the lowest free number if taken", async () => {
+  it("are derived from the node's name, and get the lowest free number if they exist already", async () => {
     const api = await startWithApp(backend);
     await api.expect(201, "POST", "/api/apps", { slug: "other", name: "Other" });
-    const one = await make(api, { name: "1", nodes: [intent("Get Weather Data")] });
-    const two = await make(api, { name: "2", nodes: [intent("Get weather  data!")] });
-    const three = await make(api, { name: "3", nodes: [intent("get_weather_data")] });
-    expect([one, two, three].flatMap(toolsOf)).toEqual([
+    const one = await createFlow(api, { name: "1", nodes: [intent("Get Weather Data")] });
+    const two = await createFlow(api, { name: "2", nodes: [intent("Get weather  data!")] });
+    const three = await createFlow(api, { name: "3", nodes: [intent("get_weather_data")] });
+    expect([one, two, three].flatMap(toolNamesOf)).toEqual([
       "get_weather_data",
       "get_weather_data_2",
       "get_weather_data_3",
     ]);
-    expect(toolsOf(await make(api, greeting, "other"))).toEqual(["say_hello"]);
-    expect(toolsOf(await make(api, greeting))).toEqual(["say_hello"]);
+    expect(toolNamesOf(await createFlow(api, greeting, "other"))).toEqual(["say_hello"]);
+    expect(toolNamesOf(await createFlow(api, greeting))).toEqual(["say_hello"]);
     await api.expect(204, "DELETE", `/api/flows/${two.id}`);
-    const again = await make(api, { name: "4", nodes: [intent("Get Weather Data")] });
-    expect(toolsOf(again)).toEqual(["get_weather_data_2"]);
-    const odd = ["天気", "🌧", "123 go", "Ünïcode", "x".repeat(150)];
-    const names = toolsOf(
-      await make(api, {
+    const four = await createFlow(api, { name: "4", nodes: [intent("Get Weather Data")] });
+    expect(toolNamesOf(four)).toEqual(["get_weather_data_2"]);
+    const unusualNames = ["天気", "🌧", "123 go", "Ünïcode", "x".repeat(150)];
+    const names = toolNamesOf(
+      await createFlow(api, {
         name: "Odd",
-        nodes: odd.map((name, nth) => ({ ...intent(name), id: `odd-${nth}` })),
+        nodes: unusualNames.map((name, index) => ({ ...intent(name), id: `node-${index}` })),
       }),
     );
     expect(names).toEqual(["tool", "tool_2", "tool_123_go", "unicode", "x".repeat(64)]);
@@ -502,34 +515,42 @@ describe.each(hosts)("tool names, on %s", (backend) => {
       name: "3",
       nodes: [intent("get_weather_data")],
     });
-    expect(toolsOf(put.json)).toEqual(["get_weather_data_3"]);
+    expect(toolNamesOf(put.json)).toEqual(["get_weather_data_3"]);
   });
 
-  it("are rejected with 409 if taken, and with 400 if invalid or without a description", async () => {
+  it("are rejected with 409 if they exist already, and with 400 if they are invalid or have no description", async () => {
     const api = await startWithApp(backend);
-    await make(api, greeting);
-    const other = await make(api, { name: "Other", nodes: [intent("Other")] });
+    await createFlow(api, greeting);
+    const other = await createFlow(api, { name: "Other", nodes: [intent("Other")] });
     const base = `/api/flows/${other.id}`;
-    const taken = "Tool name 'say_hello' already exists in this app";
-    const named = (toolName: unknown) => intent("Other", { toolName });
+    const nameTaken = "Tool name 'say_hello' already exists in this app";
+    const intentWithToolName = (toolName: unknown) => intent("Other", { toolName });
     const attempts: [string, string, object][] = [
-      ["POST", "/api/apps/desk/flows", { name: "New", nodes: [named("say_hello")] }],
-      ["PATCH", base, { nodes: [named("say_hello")] }],
-      ["PUT", base, { name: "New", nodes: [named("say_hello")] }],
-      ["PATCH", `${base}/nodes/intent%20Other`, { parameters: named("say_hello").parameters }],
-      ["POST", `${base}/nodes`, { ...intent("More"), parameters: named("say_hello").parameters }],
+      ["POST", "/api/apps/desk/flows", { name: "New", nodes: [intentWithToolName("say_hello")] }],
+      ["PATCH", base, { nodes: [intentWithToolName("say_hello")] }],
+      ["PUT", base, { name: "New", nodes: [intentWithToolName("say_hello")] }],
+      [
+        "PATCH",
+        `${base}/nodes/intent%20Other`,
+        { parameters: intentWithToolName("say_hello").parameters },
+      ],
+      [
+        "POST",
+        `${base}/nodes`,
+        { ...intent("More"), parameters: intentWithToolName("say_hello").parameters },
+      ],
     ];
     for (const [method, path, body] of attempts) {
       const rejected = await api.expect(409, method, path, body);
-      expect(rejected.json).toMatchObject({ detail: taken, errors: [{ path: "toolName" }] });
+      expect(rejected.json).toMatchObject({ detail: nameTaken, errors: [{ path: "toolName" }] });
     }
-    const twice = await api.expect(409, "PATCH", base, {
-      nodes: [named("same"), { ...intent("Twin", { toolName: "same" }) }],
+    const usedTwice = await api.expect(409, "PATCH", base, {
+      nodes: [intentWithToolName("same"), { ...intent("Twin", { toolName: "same" }) }],
     });
-    expect(twice.json.detail).toBe("Tool name 'same' already exists in this app");
+    expect(usedTwice.json.detail).toBe("Tool name 'same' already exists in this app");
     for (const name of ["123_go", "Get", "get-weather", "_x", "x_", "x".repeat(65), 5, " "]) {
       const rejected = await api.expect(400, "PATCH", `${base}/nodes/intent%20Other`, {
-        parameters: named(name).parameters,
+        parameters: intentWithToolName(name).parameters,
       });
       expect(rejected.json.detail).toMatch(/^toolName: A tool name starts with a letter/);
     }
@@ -542,20 +563,20 @@ describe.each(hosts)("tool names, on %s", (backend) => {
     }
     expect((await api.expect(200, "GET", base)).json).toMatchObject({ revision: 1 });
     const mine = await api.expect(200, "PATCH", `${base}/nodes/intent%20Other`, {
-      parameters: named("mine").parameters,
+      parameters: intentWithToolName("mine").parameters,
     });
-    expect(toolsOf(mine.json)).toEqual(["mine"]);
+    expect(toolNamesOf(mine.json)).toEqual(["mine"]);
     const both = await api.expect(200, "PATCH", `${base}/nodes/intent%20Other`, {
       name: "Another",
-      parameters: named("chosen").parameters,
+      parameters: intentWithToolName("chosen").parameters,
     });
-    expect(toolsOf(both.json)).toEqual(["chosen"]);
+    expect(toolNamesOf(both.json)).toEqual(["chosen"]);
   });
 
-  it("change with the name of the node, like all references to it", async () => {
+  it("change when their node is renamed, and so do all references to the node", async () => {
     const api = await startWithApp(backend);
-    await make(api, { name: "Taken", nodes: [intent("Question")] });
-    const flow = await make(api, {
+    await createFlow(api, { name: "Taken", nodes: [intent("Question")] });
+    const flow = await createFlow(api, {
       name: "Chain",
       nodes: [
         intent("Ask", { parameters: [{ name: "x", type: "string" }] }),
@@ -574,7 +595,7 @@ describe.each(hosts)("tool names, on %s", (backend) => {
     const renamed = (
       await api.expect(200, "PATCH", `${base}/nodes/intent%20Ask`, { name: "Question" })
     ).json;
-    expect(toolsOf(renamed)).toEqual(["question_2", "twin"]);
+    expect(toolNamesOf(renamed)).toEqual(["question_2", "twin"]);
     const [trigger, , fetch, end] = renamed.nodes;
     expect(trigger).toMatchObject({ name: "Question", slug: "question" });
     expect(fetch.parameters).toMatchObject({
@@ -587,28 +608,28 @@ describe.each(hosts)("tool names, on %s", (backend) => {
     const twin = await api.expect(200, "PATCH", `${base}/nodes/intent%20Twin`, {
       name: "Question",
     });
-    expect(toolsOf(twin.json)).toEqual(["question_2", "question_3"]);
+    expect(toolNamesOf(twin.json)).toEqual(["question_2", "question_3"]);
   });
 });
 
-it.each(backends)("tool names are unique for 50 concurrent creations, on %s", async (backend) => {
+it.each(backends)("tool names are unique after 50 concurrent creations, on %s", async (backend) => {
   const api = await startWithApp(backend);
-  const made = await Promise.all(
+  const created = await Promise.all(
     Array.from({ length: 50 }, () =>
       api.expect(201, "POST", "/api/apps/desk/flows", { name: "Race", nodes: [intent("Go")] }),
     ),
   );
-  const names = made.flatMap(({ json }) => toolsOf(json));
-  const wanted = ["go", ...Array.from({ length: 49 }, (_, nth) => `go_${nth + 2}`)];
-  expect(names.toSorted()).toEqual(wanted.toSorted());
-  const [first] = made;
+  const names = created.flatMap(({ json }) => toolNamesOf(json));
+  const expected = ["go", ...Array.from({ length: 49 }, (_, index) => `go_${index + 2}`)];
+  expect(names.toSorted()).toEqual(expected.toSorted());
+  const [first] = created;
   const base = `/api/flows/${first?.json.id}`;
   await Promise.all(
-    Array.from({ length: 20 }, (_, nth) =>
-      api.expect(201, "POST", `${base}/nodes`, { ...intent("Go"), id: `n${nth}` }),
+    Array.from({ length: 20 }, (_, index) =>
+      api.expect(201, "POST", `${base}/nodes`, { ...intent("Go"), id: `n${index}` }),
     ),
   );
   const after = (await api.expect(200, "GET", base)).json;
-  expect(new Set(toolsOf(after)).size).toBe(21);
+  expect(new Set(toolNamesOf(after)).size).toBe(21);
   expect(new Set(after.nodes.map(({ slug }: { slug: string }) => slug)).size).toBe(21);
 });
