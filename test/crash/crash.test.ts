@@ -15,7 +15,7 @@ import { tempFolder } from "../support/temp-folder.ts";
 import { objectFile, startWorkerProcess } from "../support/worker-process.ts";
 
 const KILLS = Number(process.env.CRASH_KILLS ?? 25);
-/** Fewer by default: workerd starts more slowly than the hub on Node. */
+/** The default is lower because workerd starts more slowly than the hub on Node. */
 const WORKERD_KILLS = Number(process.env.CRASH_KILLS ?? 6);
 const CLIENTS = 64;
 const SECRET = "crash-secret-of-this-test";
@@ -23,13 +23,14 @@ const SECRET = "crash-secret-of-this-test";
 const body = Buffer.from(JSON.stringify({ action: "opened", filler: "x".repeat(10_000) }));
 const sign = (secret: string) =>
   `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
-const GOOD = sign(SECRET);
-const BAD = sign("another");
+const VALID_SIGNATURE = sign(SECRET);
+const INVALID_SIGNATURE = sign("another");
 
+/** The delivery ids of the webhooks, by the outcome in the response. */
 interface Outcomes {
   stored: Set<string>;
   rejected: Set<string>;
-  /** Stored by an earlier attempt whose response was lost. */
+  /** An earlier attempt stored these webhooks, but its response was lost. */
   duplicate: Set<string>;
 }
 
@@ -65,22 +66,25 @@ function post(agent: Agent, url: string, id: string, signature: string): Promise
   });
 }
 
-/** Sends until the hub is killed. Returns the ids without a response, which the next round repeats. */
+/**
+ * Sends webhooks until the hub is killed. Returns the ids that got no response, which the next round
+ * sends again.
+ */
 async function sendUntilKilled(
   hub: HubProcess,
   round: number,
-  earlier: string[],
+  idsToRepeat: string[],
   outcomes: Outcomes,
 ): Promise<string[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
-  const repeats = [...earlier];
+  const repeats = [...idsToRepeat];
   const withoutResponse: string[] = [];
   let next = 0;
   const client = async () => {
     for (;;) {
       const id = repeats.pop() ?? `${next % 10 === 9 ? "forged" : "real"}-${round}-${next}`;
       next += 1;
-      const signature = id.startsWith("forged") ? BAD : GOOD;
+      const signature = id.startsWith("forged") ? INVALID_SIGNATURE : VALID_SIGNATURE;
       const outcome = await post(agent, hub.url, id, signature).catch(() => undefined);
       if (outcome === undefined) return void withoutResponse.push(id);
       if (outcome === "stored") outcomes.stored.add(id);
@@ -90,16 +94,16 @@ async function sendUntilKilled(
     }
   };
   const clients = Promise.all(Array.from({ length: CLIENTS }, client));
-  // Kills after a random number of acknowledgements, so that every phase of a batch is hit.
+  // The number of acknowledgements before the kill is random, so that kills hit every phase of a batch.
   const target = outcomes.stored.size + randomInt(1, loadOf(1_500));
-  const watch = setInterval(() => {
+  const killTimer = setInterval(() => {
     if (outcomes.stored.size >= target) {
-      clearInterval(watch);
+      clearInterval(killTimer);
       process.kill(hub.pid, "SIGKILL");
     }
   }, 1);
   await clients;
-  clearInterval(watch);
+  clearInterval(killTimer);
   agent.destroy();
   return [...withoutResponse, ...repeats];
 }
@@ -122,7 +126,7 @@ async function killRepeatedly(
   }
 
   const store = await openStore(data);
-  /** How often each delivery id is stored. */
+  /** The number of stored events of each delivery id. */
   const counts = new Map<string, number>();
   const seqs = new Set<number>();
   let cursor: number | undefined = 0;

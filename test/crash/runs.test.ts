@@ -18,15 +18,14 @@ import { tempFolder } from "../support/temp-folder.ts";
 
 const KILLS = Number(process.env.CRASH_KILLS ?? 20);
 const RUNS = 200;
-/** HTTP calls per run. */
-const EFFECTS = 9;
+const CALLS_PER_RUN = 9;
 const TOKEN = "sbx_crash_test_admin_token_0123456789";
-const LOCAL = "local";
+const TENANT = "local";
 
-/** An external server that records its calls. */
+/** An external server that records the requests of runs. */
 interface EffectServer {
   url: string;
-  /** By idempotency key. */
+  /** The recorded requests, by idempotency key. */
   effects: Map<string, { run: string; node: string; at: number }[]>;
 }
 
@@ -41,7 +40,7 @@ async function startEffectServer(): Promise<EffectServer> {
       calls.push({ run, node, at: Date.now() });
       effects.set(key, calls);
       response.setHeader("content-type", "application/json");
-      response.end(JSON.stringify({ node, nth: calls.length }));
+      response.end(JSON.stringify({ node }));
     });
   });
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
@@ -52,23 +51,23 @@ async function startEffectServer(): Promise<EffectServer> {
   return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, effects };
 }
 
-/** Twelve nodes: a trigger, two parallel branches of four steps, a merge, one more step, a result. */
-function twelveNodes(server: EffectServer) {
-  const effect = (id: string) => ({
+/** The nodes: a trigger, two parallel branches of four requests, a merge, another request, a result. */
+function createTwelveNodeFlow(server: EffectServer) {
+  const requestNode = (id: string) => ({
     id,
     name: id,
     type: "HttpRequest",
     parameters: {
       method: "POST",
       url: `${server.url}/effect`,
-      query: { run: "{{ trigger.n }}", node: id },
+      query: { run: "{{ trigger.number }}", node: id },
       settings: { retries: { attempts: 5, backoffMs: 50 } },
     },
   });
   const left = ["a1", "a2", "a3", "a4"];
   const right = ["b1", "b2", "b3", "b4"];
   const chain = (ids: string[]) =>
-    ids.slice(1).map((id, at) => ({ source: ids[at] as string, target: id }));
+    ids.slice(1).map((id, index) => ({ source: ids[index] as string, target: id }));
   return {
     name: "Twelve",
     nodes: [
@@ -76,16 +75,19 @@ function twelveNodes(server: EffectServer) {
         id: "start",
         name: "Start",
         type: "UserIntent",
-        parameters: { toolDescription: "Starts", parameters: [{ name: "n", type: "integer" }] },
+        parameters: {
+          toolDescription: "Starts",
+          parameters: [{ name: "number", type: "integer" }],
+        },
       },
-      ...[...left, ...right].map(effect),
+      ...[...left, ...right].map(requestNode),
       { id: "meet", name: "Meet", type: "Merge", parameters: {} },
-      effect("last"),
+      requestNode("last"),
       {
         id: "end",
         name: "End",
         type: "Return",
-        parameters: { value: { n: "{{ trigger.n }}", last: "{{ last.body.node }}" } },
+        parameters: { value: { number: "{{ trigger.number }}", last: "{{ last.body.node }}" } },
       },
     ],
     edges: [
@@ -108,46 +110,46 @@ const api = async (hub: HubProcess, method: string, path: string, body?: unknown
 
 async function queueRuns(hub: HubProcess, server: EffectServer): Promise<void> {
   await api(hub, "POST", "/api/apps", { slug: "crash", name: "Crash" });
-  const flow = await api(hub, "POST", "/api/apps/crash/flows", twelveNodes(server));
+  const flow = await api(hub, "POST", "/api/apps/crash/flows", createTwelveNodeFlow(server));
   await api(hub, "POST", `/api/flows/${flow.id}/publish`, {});
-  for (let n = 0; n < RUNS; n += 1)
-    await api(hub, "POST", `/api/flows/${flow.id}/runs`, { trigger: "start", input: { n } });
+  for (let number = 0; number < RUNS; number += 1)
+    await api(hub, "POST", `/api/flows/${flow.id}/runs`, { trigger: "start", input: { number } });
 }
 
-const allRuns = async (store: Store) => {
+const listAllRuns = async (store: Store) => {
   const runs = [];
   let before: string | undefined;
   for (;;) {
-    const page = await store.listRuns({ tenant: LOCAL, limit: 100, before });
+    const page = await store.listRuns({ tenant: TENANT, limit: 100, before });
     runs.push(...page);
     before = page.at(-1)?.id;
     if (page.length < 100) return runs;
   }
 };
 
-/** The idempotency keys of the steps that are recorded as done. */
-async function doneKeys(store: Store): Promise<Set<string>> {
+/** Returns the idempotency keys of the steps that are recorded as done. */
+async function listDoneKeys(store: Store): Promise<Set<string>> {
   const keys = new Set<string>();
-  for (const run of await allRuns(store))
-    for (const { node_id, status } of await allSteps(store, LOCAL, run.id))
+  for (const run of await listAllRuns(store))
+    for (const { node_id, status } of await allSteps(store, TENANT, run.id))
       if (status === "done") keys.add(`${run.id}:${node_id}`);
   return keys;
 }
 
 async function expectAllSucceeded(store: Store, server: EffectServer): Promise<void> {
-  const runs = await allRuns(store);
+  const runs = await listAllRuns(store);
   expect(runs.map(({ status }) => status)).toEqual(Array(RUNS).fill("succeeded"));
-  expect(runs.map(({ output }) => output).toSorted((a, b) => nOf(a) - nOf(b))).toEqual(
-    Array.from({ length: RUNS }, (_, n) => ({ n, last: "last" })),
+  expect(runs.map(({ output }) => output).toSorted((a, b) => numberOf(a) - numberOf(b))).toEqual(
+    Array.from({ length: RUNS }, (_, number) => ({ number, last: "last" })),
   );
   // Each key belongs to one node of one run.
-  expect(server.effects.size).toBe(RUNS * EFFECTS);
+  expect(server.effects.size).toBe(RUNS * CALLS_PER_RUN);
   for (const [key, calls] of server.effects) {
     expect(new Set(calls.map(({ run, node }) => `${run} ${node}`)).size, key).toBe(1);
     expect(key.endsWith(`:${calls[0]?.node}`)).toBe(true);
   }
 }
-const nOf = (output: unknown) => (output as { n: number }).n;
+const numberOf = (output: unknown) => (output as { number: number }).number;
 
 const env = {
   SIGNALBOX_TOKEN: TOKEN,
@@ -160,30 +162,30 @@ describe("runs", () => {
   it("succeed and repeat no recorded step if their process is killed, on SQLite", async () => {
     const server = await startEffectServer();
     const data = tempFolder();
-    const idle = await startHubProcess({ data, env: { ...env, SIGNALBOX_RUNS_AT_ONCE: "0" } });
-    await queueRuns(idle, server);
-    await idle.stop("SIGKILL");
+    const idleHub = await startHubProcess({ data, env: { ...env, SIGNALBOX_RUNS_AT_ONCE: "0" } });
+    await queueRuns(idleHub, server);
+    await idleHub.stop("SIGKILL");
 
     const store = openSqlite(`${data}/signalbox.db`);
     onTestFinished(() => store.close());
-    /** For each kill: its time, the recorded steps, and the number of active runs. */
-    const kills: { at: number; done: Set<string>; interrupted: number }[] = [];
+    /** The time of each kill, the keys of the steps that were done, and the number of active runs. */
+    const kills: { at: number; doneKeys: Set<string>; interruptedRuns: number }[] = [];
     for (let kill = 0; kill < KILLS; kill += 1) {
       const before = server.effects.size;
       const hub = await startHubProcess({ data, env });
-      // Kill while some steps are done and others are active.
+      // The hub is killed while some steps are done and others are active.
       await expect
         .poll(() => server.effects.size - before, { timeout: 240_000, interval: 5 })
-        .toBeGreaterThan(Math.min(10, RUNS * EFFECTS - before - 1));
+        .toBeGreaterThan(Math.min(10, RUNS * CALLS_PER_RUN - before - 1));
       await new Promise((resolve) => setTimeout(resolve, randomInt(60)));
       await hub.stop("SIGKILL");
       const at = Date.now();
-      const interrupted = (await allRuns(store)).filter(({ status }) => status === "running");
-      kills.push({ at, done: await doneKeys(store), interrupted: interrupted.length });
+      const interrupted = (await listAllRuns(store)).filter(({ status }) => status === "running");
+      kills.push({ at, doneKeys: await listDoneKeys(store), interruptedRuns: interrupted.length });
     }
     const hub = await startHubProcess({ data, env });
     await expect
-      .poll(async () => (await allRuns(store)).every(({ status }) => status === "succeeded"), {
+      .poll(async () => (await listAllRuns(store)).every(({ status }) => status === "succeeded"), {
         timeout: 240_000,
         interval: 500,
       })
@@ -191,17 +193,20 @@ describe("runs", () => {
     await hub.stop();
 
     await expectAllSucceeded(store, server);
-    for (const { at, done } of kills)
-      for (const key of done)
+    for (const { at, doneKeys } of kills)
+      for (const key of doneKeys)
         expect((server.effects.get(key) ?? []).filter((effect) => effect.at > at)).toEqual([]);
     // Most kills interrupted active runs.
-    expect(kills.filter(({ interrupted }) => interrupted > 0).length).toBeGreaterThan(KILLS / 2);
+    expect(kills.filter(({ interruptedRuns }) => interruptedRuns > 0).length).toBeGreaterThan(
+      KILLS / 2,
+    );
   }, 600_000);
 
   it("are never executed by two replicas in parallel, on PostgreSQL", async () => {
     const server = await startEffectServer();
     const databaseUrl = await createMigratedDatabase(inject("postgresUrl"));
-    // Longer than a busy machine may pause a replica: without renewal, the other one claims its runs.
+    // The lease is longer than any pause of a replica on a busy machine. If it expired, the other replica
+    // would claim the runs.
     const replicaEnv = { ...env, DATABASE_URL: databaseUrl, SIGNALBOX_RUN_LEASE: "120" };
     const start = () => startHubProcess({ data: tempFolder(), env: replicaEnv });
     const [first, second] = [await start(), await start()];
@@ -209,7 +214,7 @@ describe("runs", () => {
     const store = await openPostgres(databaseUrl);
     onTestFinished(() => store.close());
     await expect
-      .poll(async () => (await allRuns(store)).every(({ status }) => status === "succeeded"), {
+      .poll(async () => (await listAllRuns(store)).every(({ status }) => status === "succeeded"), {
         timeout: 240_000,
         interval: 500,
       })

@@ -310,7 +310,7 @@ describe("the bridge", () => {
     let bridge = await startBridge(hub.url, stateFolder);
     await waitUntilListening(hub, bridge);
     const announced: Message[][] = [bridge.messages];
-    /** The number of events that may be announced twice: those of the last message before each SIGKILL. */
+    /** Only the events of the last message before each SIGKILL may be announced twice. */
     let maxRepeats = 0;
     let posted = 0;
     let isStopped = false;

@@ -1,4 +1,4 @@
-/** Two replicas share a database: one publishes flows, the other receives callbacks for their triggers. */
+/** Two replicas share a database. One publishes flows, the other receives callbacks for them. */
 import { expect, it } from "vitest";
 import { WAIT } from "../support/timeouts.ts";
 import { startTriggerStory } from "../support/trigger-story.ts";

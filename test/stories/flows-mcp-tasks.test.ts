@@ -15,18 +15,18 @@ import { createMigratedDatabase } from "../support/postgres.ts";
 import { callAsTask, rpc } from "../support/task-client.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
-const TOKEN = "sbx_of_the_story_of_tasks";
+const TOKEN = "sbx_task_story_token";
 const ENV = { SIGNALBOX_TOKEN: TOKEN, GITHUB_WEBHOOK_SECRET: SECRET };
 
 let hub: HubProcess;
-let make: ReturnType<typeof createFlowMaker>;
+let sharedMaker: ReturnType<typeof createFlowMaker>;
 
 /** Starts one hub for all tests of a host. */
 function useHub(host: Host): void {
   const data = mkdtempSync(join(tmpdir(), "signalbox-tasks-"));
   beforeAll(async () => {
     hub = await startOn(host, { data, env: ENV });
-    make = createFlowMaker(hub.url, TOKEN);
+    sharedMaker = createFlowMaker(hub.url, TOKEN);
   });
   afterAll(async () => {
     await hub.stop();
@@ -34,10 +34,11 @@ function useHub(host: Host): void {
   });
 }
 
-let apps = 0;
-async function newApp(): Promise<{ app: string; url: string }> {
-  const app = `app-${++apps}`;
-  const { mcp_path } = await make.app(app);
+let appCount = 0;
+/** Creates an app, and returns its slug and its URL. */
+async function createApp(): Promise<{ app: string; url: string }> {
+  const app = `app-${++appCount}`;
+  const { mcp_path } = await sharedMaker.app(app);
   return { app, url: `${hub.url}${mcp_path}` };
 }
 
@@ -49,7 +50,7 @@ async function connectSdk1(url: string, token = TOKEN): Promise<Sdk1Client> {
   return client;
 }
 
-/** Creates an app with one tool, which waits. */
+/** Creates an app with the tool `go`, whose runs wait for this many seconds. */
 async function createSlowApp(url: string, seconds: number) {
   const maker = createFlowMaker(url, TOKEN);
   await maker.app("slow");
@@ -62,16 +63,16 @@ async function createSlowApp(url: string, seconds: number) {
       ["wait", "end"],
     ],
   );
-  const status = async () => (await maker.runs("slow")).items[0]?.status;
-  return { ...maker, flow: flow.id, status };
+  const runStatus = async () => (await maker.runs("slow")).items[0]?.status;
+  return { ...maker, flowId: flow.id, runStatus };
 }
 
 describe.each(hosts)("on %s", (host) => {
   useHub(host);
 
   describe("a task", () => {
-    const slow = (app: string) =>
-      make.flow(
+    const publishSlowFlow = (app: string) =>
+      sharedMaker.flow(
         app,
         "Slow",
         [
@@ -85,9 +86,9 @@ describe.each(hosts)("on %s", (host) => {
         ],
       );
 
-    it("is created only for a long call of a 2026-07-28 client with task support", async () => {
-      const { app, url } = await newApp();
-      const flow = await slow(app);
+    it("is created only for a long call of a 2026-07-28 client with task support, and belongs to one token", async () => {
+      const { app, url } = await createApp();
+      const flow = await publishSlowFlow(app);
       expect(await callAsTask(url, TOKEN, "go", { seconds: 0 })).toMatchObject({
         resultType: "complete",
         structuredContent: { waited: 0 },
@@ -96,9 +97,13 @@ describe.each(hosts)("on %s", (host) => {
         await rpc(url, TOKEN, "tools/call", { name: "go", arguments: { seconds: 1 } }, {}),
       ).toMatchObject({ resultType: "complete", structuredContent: { waited: 1 } });
 
-      const made = await callAsTask(url, TOKEN, "go", { seconds: 1 });
-      expect(made).toMatchObject({ resultType: "task", status: "working", pollIntervalMs: 1_000 });
-      const { taskId } = made;
+      const created = await callAsTask(url, TOKEN, "go", { seconds: 1 });
+      expect(created).toMatchObject({
+        resultType: "task",
+        status: "working",
+        pollIntervalMs: 1_000,
+      });
+      const { taskId } = created;
       const get = () => rpc(url, TOKEN, "tasks/get", { taskId });
       await expect
         .poll(get)
@@ -106,9 +111,9 @@ describe.each(hosts)("on %s", (host) => {
       expect(await rpc(url, TOKEN, "tasks/cancel", { taskId })).not.toHaveProperty("status");
       expect(await get()).toMatchObject({ status: "completed" });
 
-      const { taskId: long } = await callAsTask(url, TOKEN, "go", { seconds: 3_600 });
-      await rpc(url, TOKEN, "tasks/cancel", { taskId: long });
-      expect(await rpc(url, TOKEN, "tasks/get", { taskId: long })).toMatchObject({
+      const { taskId: longTaskId } = await callAsTask(url, TOKEN, "go", { seconds: 3_600 });
+      await rpc(url, TOKEN, "tasks/cancel", { taskId: longTaskId });
+      expect(await rpc(url, TOKEN, "tasks/get", { taskId: longTaskId })).toMatchObject({
         status: "cancelled",
       });
       await expect(rpc(url, TOKEN, "tasks/get", { taskId }, {})).rejects.toMatchObject({
@@ -117,27 +122,27 @@ describe.each(hosts)("on %s", (host) => {
       for (const method of ["tasks/list", "tasks/result"])
         await expect(rpc(url, TOKEN, method, { taskId })).rejects.toMatchObject({ code: -32601 });
       // A task of one app is unknown in another, and a run without a tool call is not a task.
-      const other = await newApp();
+      const other = await createApp();
       await expect(rpc(other.url, TOKEN, "tasks/get", { taskId })).rejects.toThrow("no task");
-      const { id } = await make.call<{ id: string }>("POST", `/api/flows/${flow.id}/runs`, {
+      const { id } = await sharedMaker.call<{ id: string }>("POST", `/api/flows/${flow.id}/runs`, {
         trigger: "go",
         input: { seconds: 0 },
       });
       await expect(rpc(url, TOKEN, "tasks/get", { taskId: id })).rejects.toThrow("no task");
-      // The task belongs to the token that created it, not to others that may call the tool.
-      const { token } = await make.call<{ token: string }>("POST", "/api/tokens", {
+      // Another token cannot read or cancel the task, although it may call the tool.
+      const { token } = await sharedMaker.call<{ token: string }>("POST", "/api/tokens", {
         name: "another",
         scopes: ["admin"],
       });
-      const { taskId: mine } = await callAsTask(url, TOKEN, "go", { seconds: 3_600 });
+      const { taskId: ownTaskId } = await callAsTask(url, TOKEN, "go", { seconds: 3_600 });
       for (const method of ["tasks/get", "tasks/cancel", "tasks/update"])
-        await expect(rpc(url, token, method, { taskId: mine })).rejects.toThrow(
-          `There is no task ${mine}.`,
+        await expect(rpc(url, token, method, { taskId: ownTaskId })).rejects.toThrow(
+          `There is no task ${ownTaskId}.`,
         );
-      expect(await rpc(url, TOKEN, "tasks/get", { taskId: mine })).toMatchObject({
+      expect(await rpc(url, TOKEN, "tasks/get", { taskId: ownTaskId })).toMatchObject({
         status: "working",
       });
-      await rpc(url, TOKEN, "tasks/cancel", { taskId: mine });
+      await rpc(url, TOKEN, "tasks/cancel", { taskId: ownTaskId });
       await expect(rpc(url, TOKEN, "tasks/get", { taskId: "none" })).rejects.toMatchObject({
         code: -32602,
         message: "There is no task none.",
@@ -145,8 +150,8 @@ describe.each(hosts)("on %s", (host) => {
     });
 
     it("is created for a 2025-11-25 client that requests one", async () => {
-      const { app, url } = await newApp();
-      await slow(app);
+      const { app, url } = await createApp();
+      await publishSlowFlow(app);
       const client = await connectSdk1(url);
       expect(client.getServerCapabilities()?.tasks).toEqual({
         list: {},
@@ -171,21 +176,24 @@ describe.each(hosts)("on %s", (host) => {
         { method: "tools/call", params: { name: "go", arguments: { seconds: 3_600 }, task: {} } },
         CreateTaskResultSchema,
       );
-      const waiting = client.experimental.tasks.getTaskResult(task.taskId, CallToolResultSchema);
+      const pendingResult = client.experimental.tasks.getTaskResult(
+        task.taskId,
+        CallToolResultSchema,
+      );
       expect(await client.experimental.tasks.getTask(task.taskId)).toMatchObject({
         status: "working",
       });
       expect(await client.experimental.tasks.cancelTask(task.taskId)).toMatchObject({
         status: "cancelled",
       });
-      expect(await waiting).toMatchObject({ isError: true });
+      expect(await pendingResult).toMatchObject({ isError: true });
       await expect(client.experimental.tasks.cancelTask(task.taskId)).rejects.toMatchObject({
         code: -32602,
         message: expect.stringContaining("The task is already cancelled."),
       });
       const { tasks } = await client.experimental.tasks.listTasks();
       expect(tasks.map(({ status }) => status)).toEqual(["cancelled", "completed"]);
-      const { token } = await make.call<{ token: string }>("POST", "/api/tokens", {
+      const { token } = await sharedMaker.call<{ token: string }>("POST", "/api/tokens", {
         name: "another",
         scopes: ["flows:call"],
       });
@@ -196,23 +204,13 @@ describe.each(hosts)("on %s", (host) => {
       ).rejects.toThrow("There is no task");
     });
 
-    it("completes although the hub is killed and restarted while it waits", async () => {
+    it("completes even if the hub is killed and restarted while the run waits", async () => {
       const data = tempFolder();
       const env = { ...ENV, SIGNALBOX_RUN_LEASE: "1" };
       const before = await startOn(host, { data, env });
-      const maker = createFlowMaker(before.url, TOKEN);
-      await maker.app("slow");
-      await maker.flow(
-        "slow",
-        "Slow",
-        [intent("go", "Go"), waits("wait", 6), returns("end", { done: true })],
-        [
-          ["go", "wait"],
-          ["wait", "end"],
-        ],
-      );
+      const { runStatus } = await createSlowApp(before.url, 6);
       const { taskId } = await callAsTask(`${before.url}/mcp/slow`, TOKEN, "go");
-      await expect.poll(async () => (await maker.runs("slow")).items[0]?.status).toBe("waiting");
+      await expect.poll(runStatus).toBe("waiting");
       await before.stop("SIGKILL");
 
       const after = await startOn(host, { data, env });
@@ -224,13 +222,13 @@ describe.each(hosts)("on %s", (host) => {
   });
 
   describe.each(clients)("a call by a client (%s)", (_, connect) => {
-    it("is not cancelled when the hub stops: the run continues after the restart", async () => {
+    it("is not cancelled when the hub stops, and its run continues after the restart", async () => {
       const data = tempFolder();
       const before = await startOn(host, { data, env: ENV });
-      const { status } = await createSlowApp(before.url, 3_600);
+      const { runStatus } = await createSlowApp(before.url, 3_600);
       const client = await connect(`${before.url}/mcp/slow`, TOKEN);
       const call = client.call("go").catch(() => {});
-      await expect.poll(status).toBe("waiting");
+      await expect.poll(runStatus).toBe("waiting");
       await before.stop();
       await client.close();
       await call;
@@ -242,31 +240,31 @@ describe.each(hosts)("on %s", (host) => {
   });
 });
 
-it("replicas share apps, tasks and notifications", async () => {
+it("replicas share apps, tasks, and notifications of changed tools", async () => {
   const env = {
     SIGNALBOX_TOKEN: TOKEN,
     DATABASE_URL: await createMigratedDatabase(inject("postgresUrl")),
   };
-  const [one, other] = await Promise.all(
+  const [first, second] = await Promise.all(
     [1, 2].map(() => startOn("Node", { data: tempFolder(), env })),
   );
-  if (!one || !other) throw new Error("not started");
-  onTestFinished(async () => void (await Promise.all([one.stop(), other.stop()])));
-  const maker = await createSlowApp(one.url, 3_600);
-  const url = `${other.url}/mcp/slow`;
+  if (!first || !second) throw new Error("not started");
+  onTestFinished(async () => void (await Promise.all([first.stop(), second.stop()])));
+  const maker = await createSlowApp(first.url, 3_600);
+  const url = `${second.url}/mcp/slow`;
   const client = await newest(url, TOKEN);
   expect(await client.tools()).toHaveLength(1);
-  const changes = await client.listen();
-  await maker.change(maker.flow, "go", { name: "Proceed" });
-  await maker.publish(maker.flow);
-  await expect.poll(changes).toBe(1);
+  const countChanges = await client.listen();
+  await maker.change(maker.flowId, "go", { name: "Proceed" });
+  await maker.publish(maker.flowId);
+  await expect.poll(countChanges).toBe(1);
   expect(await client.tools()).toMatchObject([{ name: "proceed" }]);
 
-  const { taskId } = await callAsTask(`${one.url}/mcp/slow`, TOKEN, "proceed");
+  const { taskId } = await callAsTask(`${first.url}/mcp/slow`, TOKEN, "proceed");
   expect(await rpc(url, TOKEN, "tasks/get", { taskId })).toMatchObject({ status: "working" });
   await rpc(url, TOKEN, "tasks/cancel", { taskId });
-  await expect.poll(maker.status).toBe("cancelled");
-  expect(await rpc(`${one.url}/mcp/slow`, TOKEN, "tasks/get", { taskId })).toMatchObject({
+  await expect.poll(maker.runStatus).toBe("cancelled");
+  expect(await rpc(`${first.url}/mcp/slow`, TOKEN, "tasks/get", { taskId })).toMatchObject({
     status: "cancelled",
   });
 });

@@ -1,4 +1,4 @@
-/** An app is an MCP server. Its tools are the intents of its flows, in every protocol version. */
+/** An app is an MCP server. Each `UserIntent` trigger of its flows is a tool. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,12 +17,12 @@ import { tempFolder } from "../support/temp-folder.ts";
 const INSPECTOR = fileURLToPath(
   import.meta.resolve("@modelcontextprotocol/inspector/clients/launcher/build/index.js"),
 );
-const TOKEN = "sbx_of_the_story_of_app_servers";
-const UNNOTICED = "workerd does not notice a disconnect before the response has begun";
-const AT_LENGTH = "does not depend on the host, and takes long";
+const TOKEN = "sbx_app_server_story_token";
+const DISCONNECT_UNDETECTED = "workerd does not detect a disconnect before the response has begun";
+const SLOW = "takes long, and does not depend on the host";
 
 let hub: HubProcess;
-let make: ReturnType<typeof createFlowMaker>;
+let sharedMaker: ReturnType<typeof createFlowMaker>;
 let settings: Record<string, string>;
 
 /** Starts one hub for all tests of a host. */
@@ -31,7 +31,7 @@ function useHub(host: Host): void {
   beforeAll(async () => {
     const env = { SIGNALBOX_TOKEN: TOKEN, GITHUB_WEBHOOK_SECRET: SECRET };
     hub = await startOn(host, { data, env });
-    make = createFlowMaker(hub.url, TOKEN);
+    sharedMaker = createFlowMaker(hub.url, TOKEN);
     settings = commandSettings(host, hub, { data, token: TOKEN });
   });
   afterAll(async () => {
@@ -40,21 +40,21 @@ function useHub(host: Host): void {
   });
 }
 
-let apps = 0;
+let appCount = 0;
 /** Creates an app, and returns its slug and its URL. */
-async function newApp(more: object = {}): Promise<{ app: string; url: string }> {
-  const app = `app-${++apps}`;
-  const { mcp_path } = await make.app(app, more);
+async function createApp(fields: object = {}): Promise<{ app: string; url: string }> {
+  const app = `app-${++appCount}`;
+  const { mcp_path } = await sharedMaker.app(app, fields);
   return { app, url: `${hub.url}${mcp_path}` };
 }
-const names = (tools: { name: string }[]) => tools.map(({ name }) => name);
+const namesOf = (tools: { name: string }[]) => tools.map(({ name }) => name);
 
 const city = { name: "city", type: "string", description: "Such as Bern" };
 const days = { name: "days", type: "integer", optional: true };
 
-/** Publishes a flow with two intents: their branches join at the last two nodes. */
+/** Publishes a flow with two `UserIntent` triggers, whose branches join at the last two nodes. */
 const publishWeather = (app: string) =>
-  make.flow(
+  sharedMaker.flow(
     app,
     "Weather",
     [
@@ -91,8 +91,9 @@ const publishWeather = (app: string) =>
     ],
   );
 
-const publishLong = (app: string) =>
-  make.flow(
+/** Publishes a flow with the tool `go`, whose runs wait for an hour. */
+const publishLongFlow = (app: string) =>
+  sharedMaker.flow(
     app,
     "Long",
     [intent("go", "Go"), waits("long", 3_600), returns("end", 1)],
@@ -101,22 +102,22 @@ const publishLong = (app: string) =>
       ["long", "end"],
     ],
   );
-const expectStatus = (app: string, status: string) =>
-  expect.poll(async () => (await make.runs(app)).items).toMatchObject([{ status }]);
+const expectRunStatus = (app: string, status: string) =>
+  expect.poll(async () => (await sharedMaker.runs(app)).items).toMatchObject([{ status }]);
 
 describe.each(hosts)("on %s", (host) => {
   useHub(host);
 
   describe.each(clients)("a client (%s)", (version, connect) => {
-    /** Clients without a session cancel a call by disconnecting. */
+    /** A client without a session cancels a call when it disconnects. */
     const isStateless = /negotiated|2026-07-28/.test(version);
 
-    it("lists two intents of one flow as two tools, and each tool runs only its own branch", async () => {
-      const { app, url } = await newApp({ name: "The weather", description: "Of any city." });
+    it("lists two triggers of one flow as two tools, and each tool runs only its own branch", async () => {
+      const { app, url } = await createApp({ name: "The weather", description: "Of any city." });
       await publishWeather(app);
       const client = await connect(url, TOKEN);
       const tools = await client.tools();
-      expect(names(tools)).toEqual(["get_forecast", "get_weather_data"]);
+      expect(namesOf(tools)).toEqual(["get_forecast", "get_weather_data"]);
       const [forecast, now] = tools;
       expect(Object.keys(forecast?.inputSchema.properties ?? {})).toEqual(["city", "days"]);
       expect(now).toMatchObject({
@@ -131,7 +132,7 @@ describe.each(hosts)("on %s", (host) => {
       expect(called.isError).toBeFalsy();
       expect(called.structuredContent).toMatchObject({ of: "Bern", now: "now" });
       expect(JSON.parse(called.content[0]?.text ?? "")).toEqual(called.structuredContent);
-      const { steps } = await make.run(String(called._meta?.["signalbox/run"]));
+      const { steps } = await sharedMaker.run(String(called._meta?.["signalbox/run"]));
       expect(steps.map(({ node_id }) => node_id).sort()).toEqual([
         "both",
         "end",
@@ -139,12 +140,12 @@ describe.each(hosts)("on %s", (host) => {
         "only-now",
       ]);
 
-      const other = await client.call("get_forecast", { city: "Basel", days: 3 });
-      expect(other.structuredContent).toMatchObject({ of: "Basel", later: "forecast" });
+      const forecastResult = await client.call("get_forecast", { city: "Basel", days: 3 });
+      expect(forecastResult.structuredContent).toMatchObject({ of: "Basel", later: "forecast" });
     });
 
     it("gets an error with the name of an invalid argument", async () => {
-      const { app, url } = await newApp();
+      const { app, url } = await createApp();
       await publishWeather(app);
       const client = await connect(url, TOKEN);
       const missing = await client.call("get_forecast");
@@ -158,12 +159,12 @@ describe.each(hosts)("on %s", (host) => {
         code: -32602,
         message: expect.stringContaining("There is no tool get_climate."),
       });
-      expect((await make.runs(app)).items).toEqual([]);
+      expect((await sharedMaker.runs(app)).items).toEqual([]);
     });
 
     it("gets an error from a tool that is not connected to any nodes", async () => {
-      const { app, url } = await newApp();
-      const flow = await make.flow(app, "Lonely", [intent("go", "Go"), returns("end", 1)]);
+      const { app, url } = await createApp();
+      const flow = await sharedMaker.flow(app, "Lonely", [intent("go", "Go"), returns("end", 1)]);
       expect(flow.warnings).toContainEqual(
         expect.objectContaining({
           code: "trigger_leads_nowhere",
@@ -179,20 +180,20 @@ describe.each(hosts)("on %s", (host) => {
     });
 
     it("is notified of added, removed and renamed tools, and can call a tool by its former name", async () => {
-      const { app, url } = await newApp();
+      const { app, url } = await createApp();
       const client = await connect(url, TOKEN);
       expect(await client.tools()).toEqual([]);
-      const changes = await client.listen();
+      const countChanges = await client.listen();
       const flow = await publishWeather(app);
-      await expect.poll(changes).toBe(1);
+      await expect.poll(countChanges).toBe(1);
       expect(await client.tools()).toHaveLength(2);
 
-      await make.change(flow.id, "now", { name: "Current Weather" });
+      await sharedMaker.change(flow.id, "now", { name: "Current Weather" });
       // A draft does not change the tools.
-      expect(names(await client.tools())).toContain("get_weather_data");
-      await make.publish(flow.id);
-      await expect.poll(changes).toBe(2);
-      expect(names(await client.tools())).toEqual(["current_weather", "get_forecast"]);
+      expect(namesOf(await client.tools())).toContain("get_weather_data");
+      await sharedMaker.publish(flow.id);
+      await expect.poll(countChanges).toBe(2);
+      expect(namesOf(await client.tools())).toEqual(["current_weather", "get_forecast"]);
       const called = await client.call("get_weather_data", { city: "Bern" });
       expect(called.structuredContent).toMatchObject({ of: "Bern" });
       expect(called.content.at(-1)?.text).toMatch(
@@ -201,23 +202,23 @@ describe.each(hosts)("on %s", (host) => {
       expect(called._meta).toMatchObject({ "signalbox/renamedTo": "current_weather" });
 
       const { parameters } = intent("later", "Get Forecast", [city, days], { isActive: false });
-      await make.change(flow.id, "later", { parameters });
-      await make.publish(flow.id);
-      await expect.poll(changes).toBe(3);
-      expect(names(await client.tools())).toEqual(["current_weather"]);
+      await sharedMaker.change(flow.id, "later", { parameters });
+      await sharedMaker.publish(flow.id);
+      await expect.poll(countChanges).toBe(3);
+      expect(namesOf(await client.tools())).toEqual(["current_weather"]);
       await expect(client.call("get_forecast", { city: "Bern" })).rejects.toMatchObject({
         code: -32602,
         message: expect.stringContaining("The tool get_forecast is not active."),
       });
 
-      await make.call("DELETE", `/api/flows/${flow.id}`);
-      await expect.poll(changes).toBe(4);
+      await sharedMaker.call("DELETE", `/api/flows/${flow.id}`);
+      await expect.poll(countChanges).toBe(4);
       expect(await client.tools()).toEqual([]);
     });
 
-    it("gets progress with the names of the nodes", async () => {
-      const { app, url } = await newApp();
-      await make.flow(
+    it("gets progress messages with the names of the nodes", async () => {
+      const { app, url } = await createApp();
+      await sharedMaker.flow(
         app,
         "Slow",
         [
@@ -233,46 +234,46 @@ describe.each(hosts)("on %s", (host) => {
         ],
       );
       const client = await connect(url, TOKEN);
-      const seen: string[] = [];
+      const messages: string[] = [];
       await client.call(
         "go",
         {},
         {
           onprogress: ({ progress, total, message }) =>
-            seen.push(`${progress}/${total} ${message}`),
+            messages.push(`${progress}/${total} ${message}`),
         },
       );
-      expect(seen.slice(0, 3)).toEqual(["1/4 Go", "2/4 Wait first", "3/4 Wait second"]);
+      expect(messages.slice(0, 3)).toEqual(["1/4 Go", "2/4 Wait first", "3/4 Wait second"]);
     });
 
-    it("cancels the run by cancelling the call", async ({ skip }) => {
-      skip(host === "workerd" && isStateless, UNNOTICED);
-      const { app, url } = await newApp();
-      await publishLong(app);
+    it("cancels the run when it cancels the call", async ({ skip }) => {
+      skip(host === "workerd" && isStateless, DISCONNECT_UNDETECTED);
+      const { app, url } = await createApp();
+      await publishLongFlow(app);
       const client = await connect(url, TOKEN);
       const abort = new AbortController();
       const call = client.call("go", {}, { signal: abort.signal }).catch(() => {});
-      await expectStatus(app, "waiting");
+      await expectRunStatus(app, "waiting");
       abort.abort();
       await call;
-      await expectStatus(app, "cancelled");
+      await expectRunStatus(app, "cancelled");
     });
 
-    it("cancels the run by disconnecting", async ({ skip }) => {
-      skip(host === "workerd" && isStateless, UNNOTICED);
-      const { app, url } = await newApp();
-      await publishLong(app);
+    it("cancels the run when it disconnects", async ({ skip }) => {
+      skip(host === "workerd" && isStateless, DISCONNECT_UNDETECTED);
+      const { app, url } = await createApp();
+      await publishLongFlow(app);
       const client = await connect(url, TOKEN);
       const call = client.call("go").catch(() => {});
-      await expectStatus(app, "waiting");
+      await expectRunStatus(app, "waiting");
       await client.close();
       await call;
-      await expectStatus(app, "cancelled");
+      await expectRunStatus(app, "cancelled");
     });
 
     it("gets the error of a run with its node and run id", async () => {
-      const { app, url } = await newApp();
-      await make.flow(
+      const { app, url } = await createApp();
+      await sharedMaker.flow(
         app,
         "Broken",
         [
@@ -299,45 +300,47 @@ describe.each(hosts)("on %s", (host) => {
     });
   });
 
-  it("a client without a session cancels the run by disconnecting after the first progress", async () => {
-    const { app, url } = await newApp();
-    await publishLong(app);
+  it("a client without a session cancels the run when it disconnects after the first progress message", async () => {
+    const { app, url } = await createApp();
+    await publishLongFlow(app);
     const client = await newest(url, TOKEN);
-    const begun = Promise.withResolvers<void>();
-    const call = client.call("go", {}, { onprogress: () => begun.resolve() }).catch(() => {});
-    await begun.promise;
+    const firstProgress = Promise.withResolvers<void>();
+    const call = client
+      .call("go", {}, { onprogress: () => firstProgress.resolve() })
+      .catch(() => {});
+    await firstProgress.promise;
     await client.close();
     await call;
-    await expectStatus(app, "cancelled");
+    await expectRunStatus(app, "cancelled");
   });
 
   it("a tool with a concurrency limit of one queues, rejects or replaces calls", async () => {
-    const { app, url } = await newApp();
+    const { app, url } = await createApp();
     const policies = ["queue", "skip", "replace"];
-    const which = { name: "which", type: "string" };
-    await make.flow(
+    const lane = { name: "lane", type: "string" };
+    await sharedMaker.flow(
       app,
       "Narrow",
       [
         ...policies.map((whenFull) =>
-          intent(whenFull, whenFull, [which], { concurrency: { most: 1, key: "which", whenFull } }),
+          intent(whenFull, whenFull, [lane], { concurrency: { most: 1, key: "lane", whenFull } }),
         ),
         waits("work", 1),
-        returns("end", { of: "{{ trigger.which }}" }),
+        returns("end", { of: "{{ trigger.lane }}" }),
       ],
       [...policies.map((id): [string, string] => [id, "work"]), ["work", "end"]],
     );
     const client = await newest(url, TOKEN);
-    const call = async (name: string, which = "a") => {
-      const { isError, content, structuredContent } = await client.call(name, { which });
+    const call = async (name: string, lane = "a") => {
+      const { isError, content, structuredContent } = await client.call(name, { lane });
       return isError ? content[0]?.text : structuredContent;
     };
-    const times = (count: number, name: string) =>
+    const callInParallel = (count: number, name: string) =>
       Promise.all(Array.from({ length: count }, () => call(name)));
-    const [queued, skipped, replaced, others] = await Promise.all([
-      times(2, "queue"),
-      times(3, "skip"),
-      times(4, "replace"),
+    const [queued, skipped, replaced, inOtherLane] = await Promise.all([
+      callInParallel(2, "queue"),
+      callInParallel(3, "skip"),
+      callInParallel(4, "replace"),
       Promise.all(policies.map((name) => call(name, "b"))),
     ]);
     const busy = "busy: 1 run of this tool is active; try again later.";
@@ -347,29 +350,33 @@ describe.each(hosts)("on %s", (host) => {
     expect(queued).toEqual([{ of: "a" }, { of: "a" }]);
     expect(skipped.toSorted()).toEqual([{ of: "a" }, busy, busy]);
     expect(replaced.toSorted()).toEqual([replacement, replacement, { of: "a" }, { of: "a" }]);
-    expect(others).toEqual([{ of: "b" }, { of: "b" }, { of: "b" }]);
-    const runs = (await make.runs(app)).items;
+    expect(inOtherLane).toEqual([{ of: "b" }, { of: "b" }, { of: "b" }]);
+    const runs = (await sharedMaker.runs(app)).items;
     expect(runs.filter(({ status }) => status === "cancelled")).toHaveLength(2);
     expect(runs).toHaveLength(10);
   });
 
   it("tools with the same name get the suffixes _2 and _3 within an app", async () => {
-    const { app, url } = await newApp();
+    const { app, url } = await createApp();
     for (const value of ["one", "two", "three"])
-      await make.flow(
+      await sharedMaker.flow(
         app,
         value,
         [intent("go", "Get Weather"), returns("end", { value })],
         [["go", "end"]],
       );
     const client = await newest(url, TOKEN);
-    expect(names(await client.tools())).toEqual(["get_weather", "get_weather_2", "get_weather_3"]);
+    expect(namesOf(await client.tools())).toEqual([
+      "get_weather",
+      "get_weather_2",
+      "get_weather_3",
+    ]);
     expect((await client.call("get_weather_3")).structuredContent).toEqual({ value: "three" });
   });
 
   it("a flow without triggers has no tools and reports the reason", async () => {
-    const { app, url } = await newApp();
-    const flow = await make.flow(app, "Nothing", [returns("end", 1)]);
+    const { app, url } = await createApp();
+    const flow = await sharedMaker.flow(app, "Nothing", [returns("end", 1)]);
     expect(flow.hasTriggers).toBe(false);
     expect(flow.warnings.map(({ message }) => message)).toContain(
       "This flow has no trigger nodes and cannot be executed via MCP.",
@@ -377,20 +384,23 @@ describe.each(hosts)("on %s", (host) => {
     expect(await (await newest(url, TOKEN)).tools()).toEqual([]);
   });
 
-  it("lists a thousand tools in pages", async ({ skip }) => {
-    skip(host === "workerd", AT_LENGTH);
-    const { app, url } = await newApp();
-    const some = (flow: number) =>
-      Array.from({ length: 100 }, (_, at) => intent(`n${at}`, `Tool ${flow * 100 + at + 10_000}`));
-    for (let flow = 0; flow < 10; flow += 1) await make.flow(app, `Flow ${flow}`, some(flow));
+  it("an app lists a thousand tools in pages", async ({ skip }) => {
+    skip(host === "workerd", SLOW);
+    const { app, url } = await createApp();
+    const createIntents = (flow: number) =>
+      Array.from({ length: 100 }, (_, index) =>
+        intent(`n${index}`, `Tool ${flow * 100 + index + 10_000}`),
+      );
+    for (let flow = 0; flow < 10; flow += 1)
+      await sharedMaker.flow(app, `Flow ${flow}`, createIntents(flow));
     for (const [, connect] of clients) {
-      const tools = names(await (await connect(url, TOKEN)).tools());
-      expect(tools).toEqual(Array.from({ length: 1_000 }, (_, at) => `tool_${at + 10_000}`));
+      const tools = namesOf(await (await connect(url, TOKEN)).tools());
+      expect(tools).toEqual(Array.from({ length: 1_000 }, (_, index) => `tool_${index + 10_000}`));
     }
   });
 
   it("MCP Inspector lists the tools of an app and calls one", async () => {
-    const { app, url } = await newApp();
+    const { app, url } = await createApp();
     await publishWeather(app);
     const home = tempFolder();
     const inspect = async (...args: string[]) => {
@@ -404,13 +414,13 @@ describe.each(hosts)("on %s", (host) => {
       return JSON.parse(stdout);
     };
     const { tools } = await inspect("tools/list");
-    expect(names(tools)).toEqual(["get_forecast", "get_weather_data"]);
+    expect(namesOf(tools)).toEqual(["get_forecast", "get_weather_data"]);
     const call = ["tools/call", "--tool-name", "get_weather_data", "--tool-arg", "city=Bern"];
     expect(await inspect(...call)).toMatchObject({ structuredContent: { of: "Bern" } });
   });
 
-  it("rejects invalid messages with a clear error", async () => {
-    const { app, url } = await newApp();
+  it("an app rejects invalid messages with an error", async () => {
+    const { app, url } = await createApp();
     await publishWeather(app);
     const expectRejection = (method: string, params: Record<string, unknown>) =>
       expect(rpc(url, TOKEN, method, params)).rejects;
@@ -436,15 +446,15 @@ describe.each(hosts)("on %s", (host) => {
   });
 
   describe("access to an app", () => {
-    it("needs no more than a token of `signalbox token create NAME`", async () => {
-      const { app, url } = await newApp();
+    it("requires only a token of `signalbox token create NAME`", async () => {
+      const { app, url } = await createApp();
       await publishWeather(app);
       const { token } = await createTokenByCli(settings);
       const client = await newest(url, token);
       expect((await client.call("get_weather_data", { city: "Bern" })).isError).toBeFalsy();
     });
 
-    it("is checked first: 401 without a token, 403 without the scope, 404 for an unknown app", async () => {
+    it("fails with 401 without a token, 403 without the scope flows:call, and 404 for an unknown app", async () => {
       const ping = async (path: string, token?: string) => {
         const response = await fetch(`${hub.url}${path}`, {
           method: "POST",
@@ -464,7 +474,7 @@ describe.each(hosts)("on %s", (host) => {
         status: 404,
         body: { code: "not_found", detail: "There is no app nowhere." },
       });
-      const { app } = await newApp();
+      const { app } = await createApp();
       expect(await ping(`/mcp/${app}`)).toMatchObject({ status: 401 });
       const { token: reader } = await createTokenByCli(settings, "--scope", "inbox:read");
       expect(await ping(`/mcp/${app}`, reader)).toMatchObject({
@@ -492,10 +502,10 @@ describe.each(hosts)("on %s", (host) => {
         (await createTokenByCli(settings, "--scope", "admin", "--tenant", tenants)).token;
       const [ada, bob, both] = [await tokenFor("1"), await tokenFor("2"), await tokenFor("1,2")];
       const url = `${multiTenant.url}/mcp/shared`;
-      const createShared = async (token: string, name: string) => {
+      const createSharedApp = async (token: string, name: string) => {
         const maker = createFlowMaker(multiTenant.url, token);
         await maker.app("shared");
-        const flow = () =>
+        const publishFlow = () =>
           maker.flow(
             "shared",
             name,
@@ -505,27 +515,30 @@ describe.each(hosts)("on %s", (host) => {
               ["w", "end"],
             ],
           );
-        return { maker, flow };
+        return { maker, publishFlow };
       };
-      const [adas, bobs] = [await createShared(ada, "Of Ada"), await createShared(bob, "Of Bob")];
+      const [adasApp, bobsApp] = [
+        await createSharedApp(ada, "Of Ada"),
+        await createSharedApp(bob, "Of Bob"),
+      ];
       for (const [, connect] of clients) {
         const client = await connect(url, bob);
-        const changes = await client.listen();
-        const { id } = await adas.flow();
-        await adas.maker.call("DELETE", `/api/flows/${id}`);
+        const countChanges = await client.listen();
+        const { id } = await adasApp.publishFlow();
+        await adasApp.maker.call("DELETE", `/api/flows/${id}`);
         expect(await client.tools()).toEqual([]);
-        expect(changes()).toBe(0);
-        const { id: own } = await bobs.flow();
-        await expect.poll(changes).toBeGreaterThan(0);
-        expect(changes()).toBe(1);
-        expect(names(await client.tools())).toEqual(["of_bob"]);
+        expect(countChanges()).toBe(0);
+        const { id: bobsFlow } = await bobsApp.publishFlow();
+        await expect.poll(countChanges).toBeGreaterThan(0);
+        expect(countChanges()).toBe(1);
+        expect(namesOf(await client.tools())).toEqual(["of_bob"]);
         await expect(client.call("of_ada")).rejects.toThrow("There is no tool of_ada.");
-        await bobs.maker.call("DELETE", `/api/flows/${own}`);
+        await bobsApp.maker.call("DELETE", `/api/flows/${bobsFlow}`);
         await client.close();
       }
 
       // A task belongs to its tenant, like the app.
-      await adas.flow();
+      await adasApp.publishFlow();
       const task = await callAsTask(url, ada, "of_ada");
       expect(task).toMatchObject({ resultType: "task", status: "working" });
       const taskId = String(task.taskId);
@@ -536,11 +549,11 @@ describe.each(hosts)("on %s", (host) => {
       expect(await rpc(url, ada, "tasks/get", { taskId })).toMatchObject({ status: "working" });
 
       await expect(newest(url, both)).rejects.toThrow();
-      expect(names(await (await newest(`${url}?tenant=1`, both)).tools())).toEqual(["of_ada"]);
+      expect(namesOf(await (await newest(`${url}?tenant=1`, both)).tools())).toEqual(["of_ada"]);
     });
 
-    it("is checked repeatedly: a stream of changes ends when its token is revoked", async () => {
-      const { url } = await newApp();
+    it("ends when the token is revoked, and the hub closes the stream of tool changes", async () => {
+      const { url } = await createApp();
       const { id, token } = await createTokenByCli(settings, "--scope", "flows:call");
       const stream = await post(url, token, "subscriptions/listen", {
         notifications: { toolsListChanged: true },
@@ -551,13 +564,13 @@ describe.each(hosts)("on %s", (host) => {
     });
 
     it("is limited to one app per session", async () => {
-      const [one, other] = [await newApp(), await newApp()];
+      const [first, second] = [await createApp(), await createApp()];
       const headers = {
         authorization: `Bearer ${TOKEN}`,
         "content-type": "application/json",
         accept: "application/json, text/event-stream",
       };
-      const opened = await fetch(one.url, {
+      const opened = await fetch(first.url, {
         method: "POST",
         headers,
         body: JSON.stringify({
@@ -573,7 +586,7 @@ describe.each(hosts)("on %s", (host) => {
       });
       const session = opened.headers.get("mcp-session-id") ?? "";
       await opened.text();
-      const list = async (url: string) => {
+      const listTools = async (url: string) => {
         const response = await fetch(url, {
           method: "POST",
           headers: { ...headers, "mcp-session-id": session },
@@ -582,13 +595,13 @@ describe.each(hosts)("on %s", (host) => {
         await response.text();
         return response.status;
       };
-      expect(await list(one.url)).toBe(200);
-      expect(await list(other.url)).toBe(404);
-      expect(await list(`${hub.url}/mcp`)).toBe(404);
+      expect(await listTools(first.url)).toBe(200);
+      expect(await listTools(second.url)).toBe(404);
+      expect(await listTools(`${hub.url}/mcp`)).toBe(404);
     });
   });
 
-  it("the hub logs no errors", () => {
+  it("the hub has logged no error in the tests above", () => {
     expect(hub.output()).not.toMatch(/"level":([56]0|"error")/);
   });
 });

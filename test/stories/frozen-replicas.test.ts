@@ -1,4 +1,4 @@
-/** Two replicas on PostgreSQL, one of which is stopped and continued again and again. */
+/** Two replicas share a PostgreSQL database. SIGSTOP freezes one of them repeatedly. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,24 +13,24 @@ import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
 
 const FREEZES = Number(process.env.SIGNALBOX_TEST_FREEZES ?? 6);
-/** Longer than the gap that the test accepts on a quiet machine. */
+/** Longer than `MAX_GAP_MS` on a quiet machine: the test fails if a freeze blocks the other replica. */
 const FROZEN_MS = 5_000;
-/** The longest time without an acknowledgement. On a machine that runs other tests, it shows little. */
+/** The maximum time without an acknowledgement. Other tests on the same machine also cause gaps. */
 const MAX_GAP_MS = process.env.SIGNALBOX_QUIET === "1" ? 2_000 : 15_000;
 const AWAKE_MS = 1_000;
 const PAUSE_MS = 20;
-/** Several at the same time, so that a replica is often stopped while it prepares some of them. */
+/** Nodes that run in parallel, so that a freeze often interrupts the replica between their requests. */
 const PARALLEL = ["a", "b", "c", "d", "e", "f"];
 const CALLS = ["first", ...PARALLEL];
 
-/** How many transactions of a frozen replica hold locks, or wait for one. */
-const OPEN_TRANSACTIONS =
-  "SELECT count(*) FILTER (WHERE state = 'idle in transaction')::int AS holding, " +
-  "count(*) FILTER (WHERE wait_event_type = 'Lock')::int AS waiting FROM pg_stat_activity " +
-  "WHERE datname = current_database() AND state_change < clock_timestamp() - interval '200 ms'";
+/** Counts open transactions that have been idle for 200 ms. They belong to the frozen replica. */
+const COUNT_IDLE_TRANSACTIONS =
+  "SELECT count(*)::int AS count FROM pg_stat_activity " +
+  "WHERE datname = current_database() AND state = 'idle in transaction' " +
+  "AND state_change < clock_timestamp() - interval '200 ms'";
 
-/** When each request with an idempotency key arrived. */
-async function startEffects() {
+/** Starts a server that records the time and the idempotency key of each request. */
+async function startEffectServer() {
   const arrivals: { key: string; at: number }[] = [];
   const server = createServer((request, response) => {
     arrivals.push({ key: String(request.headers["idempotency-key"]), at: Date.now() });
@@ -41,14 +41,14 @@ async function startEffects() {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, arrivals };
 }
 
-it("a replica that wakes up sends at most the one request that it was writing, and the other one goes on", async () => {
-  const effects = await startEffects();
-  const extra = {
+it("a frozen replica sends at most one late request when it resumes, and does not block the other replica", async () => {
+  const effects = await startEffectServer();
+  const settings = {
     SIGNALBOX_RUN_LEASE: "1",
     SIGNALBOX_ALLOW_PRIVATE: "on",
     SIGNALBOX_KEY: Buffer.alloc(32, 1).toString("base64"),
   };
-  const { hub, env } = await startApi("PostgreSQL", extra);
+  const { hub, env } = await startApi("PostgreSQL", settings);
   const frozen = await startHubProcess({
     data: tempFolder(),
     env: { ...env, SIGNALBOX_DATA: tempFolder(), GITHUB_WEBHOOK_SECRET: SECRET },
@@ -59,7 +59,7 @@ it("a replica that wakes up sends at most the one request that it was writing, a
   });
   const maker = createFlowMaker(hub.url, ADMIN);
   await maker.app("freezes");
-  const call = (id: string) => ({
+  const requestNode = (id: string) => ({
     id,
     type: "HttpRequest",
     name: id,
@@ -75,7 +75,7 @@ it("a replica that wakes up sends at most the one request that it was writing, a
         name: "On",
         parameters: { source: "github", type: "issues" },
       },
-      ...CALLS.map(call),
+      ...CALLS.map(requestNode),
     ],
     [["on", "first"], ...PARALLEL.map((id): [string, string] => ["first", id])],
   );
@@ -83,16 +83,16 @@ it("a replica that wakes up sends at most the one request that it was writing, a
   const database = new pg.Client({ connectionString: env.DATABASE_URL });
   await database.connect();
   onTestFinished(() => database.end());
-  const end = Date.now() + FREEZES * (FROZEN_MS + AWAKE_MS);
-  let sent = 0;
-  /** Sends webhooks, with pauses; returns the longest time without an acknowledgement. */
-  const load = async (url: string): Promise<number> => {
+  const endsAt = Date.now() + FREEZES * (FROZEN_MS + AWAKE_MS);
+  let acknowledged = 0;
+  /** Sends webhooks until `endsAt`. Returns the longest time without an acknowledgement. */
+  const sendWebhooks = async (url: string): Promise<number> => {
     let longestGap = 0;
-    for (let last = performance.now(); Date.now() < end; ) {
-      // A replica that wakes up may close a connection that waited: not acknowledged.
-      const answer = await deliver(url).catch(() => undefined);
-      if (answer?.status === 202) {
-        sent += 1;
+    for (let last = performance.now(); Date.now() < endsAt; ) {
+      // A replica that resumes may close a waiting connection; then the webhook is not acknowledged.
+      const response = await deliver(url).catch(() => undefined);
+      if (response?.status === 202) {
+        acknowledged += 1;
         longestGap = Math.max(longestGap, performance.now() - last);
         last = performance.now();
       }
@@ -100,28 +100,28 @@ it("a replica that wakes up sends at most the one request that it was writing, a
     }
     return longestGap;
   };
-  const wokeAt: number[] = [];
-  /** The freezes in which the frozen replica held locks. */
-  let holding = 0;
-  const freeze = async () => {
-    for (let nth = 0; nth < FREEZES; nth += 1) {
+  const resumedAt: number[] = [];
+  /** The number of freezes in which the frozen replica had an open transaction. */
+  let freezesWithTransaction = 0;
+  const freezeRepeatedly = async () => {
+    for (let count = 0; count < FREEZES; count += 1) {
       await sleep(AWAKE_MS);
       process.kill(frozen.pid, "SIGSTOP");
       await sleep(300);
-      const { rows } = await database.query(OPEN_TRANSACTIONS);
-      if (rows[0].holding > 0) holding += 1;
+      const { rows } = await database.query(COUNT_IDLE_TRANSACTIONS);
+      if (rows[0].count > 0) freezesWithTransaction += 1;
       await sleep(FROZEN_MS - 300);
-      wokeAt.push(Date.now());
+      resumedAt.push(Date.now());
       process.kill(frozen.pid, "SIGCONT");
     }
   };
-  const [gap, otherGap] = await Promise.all([
-    load(hub.url),
-    load(hub.url),
-    ...Array.from({ length: 3 }, () => load(frozen.url)),
-    freeze(),
+  const [firstGap, secondGap] = await Promise.all([
+    sendWebhooks(hub.url),
+    sendWebhooks(hub.url),
+    ...Array.from({ length: 3 }, () => sendWebhooks(frozen.url)),
+    freezeRepeatedly(),
   ]);
-  const longestGap = Math.max(gap, otherGap);
+  const longestGap = Math.max(firstGap, secondGap);
 
   interface RunView {
     id: string;
@@ -136,7 +136,7 @@ it("a replica that wakes up sends at most the one request that it was writing, a
     );
     const keys = new Set(effects.arrivals.map(({ key }) => key));
     expect(page.items).toHaveLength(1);
-    expect(keys.size).toBeGreaterThanOrEqual(CALLS.length * sent);
+    expect(keys.size).toBeGreaterThanOrEqual(CALLS.length * acknowledged);
   }, WAIT);
   const ids = new Set(effects.arrivals.map(({ key }) => key.split(":")[0] ?? ""));
   for (const id of ids)
@@ -150,22 +150,25 @@ it("a replica that wakes up sends at most the one request that it was writing, a
   for (const { id, steps } of runs)
     for (const { node_id, status, finished_at } of steps)
       if (status === "done" && finished_at) doneAt.set(`${id}:${node_id}`, Date.parse(finished_at));
-  const late = effects.arrivals.filter(({ key, at }) => at > (doneAt.get(key) ?? at));
-  const lateAfter = wokeAt.map(
-    (from, nth) =>
-      late.filter(({ at }) => at >= from && at < (wokeAt[nth + 1] ?? Number.POSITIVE_INFINITY))
-        .length,
+  /** The requests that arrived after their step was recorded as done. */
+  const lateArrivals = effects.arrivals.filter(({ key, at }) => at > (doneAt.get(key) ?? at));
+  const lateCountPerFreeze = resumedAt.map(
+    (from, index) =>
+      lateArrivals.filter(
+        ({ at }) => at >= from && at < (resumedAt[index + 1] ?? Number.POSITIVE_INFINITY),
+      ).length,
   );
   console.log({
     runs: runs.length,
     longestGap: Math.round(longestGap),
-    freezesWithLocks: `${holding} of ${FREEZES}`,
+    freezesWithTransaction: `${freezesWithTransaction} of ${FREEZES}`,
     repeatedEffects: effects.arrivals.length - CALLS.length * runs.length,
-    lateEffects: lateAfter,
+    lateEffects: lateCountPerFreeze,
   });
-  // It checks its lease and writes the request in one turn of its event loop. If it is stopped in
-  // between, it writes that request when it wakes up; the receiver knows it by its idempotency key.
-  expect(Math.max(...lateAfter)).toBeLessThanOrEqual(1);
-  expect(late.filter(({ at }) => at < Number(wokeAt[0]))).toEqual([]);
+  // A replica checks its lease and writes the request in one turn of its event loop. If it is frozen
+  // between the two, it writes the request when it resumes. The receiver can detect the repeat by the
+  // idempotency key.
+  expect(Math.max(...lateCountPerFreeze)).toBeLessThanOrEqual(1);
+  expect(lateArrivals.filter(({ at }) => at < Number(resumedAt[0]))).toEqual([]);
   expect(longestGap).toBeLessThan(MAX_GAP_MS);
 }, 600_000);
