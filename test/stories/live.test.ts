@@ -53,7 +53,7 @@ function openSocket(hub: HubProcess, path = "/events", headers: Record<string, s
 
 describe.each(hosts)("GET /events on %s", (host) => {
   const start = (env?: Record<string, string>, data?: string) => startHub(host, env, data);
-  /** A Durable Object does not watch the tokens of idle sockets. It checks them before it sends an event. */
+  /** A Durable Object checks the tokens of idle sockets before it sends an event, and every five minutes. */
   const wakeIdleSockets = async (hub: HubProcess) => {
     if (host === "workerd") await send(hub, 1);
   };
