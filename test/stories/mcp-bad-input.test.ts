@@ -178,8 +178,8 @@ describe.each(hosts)("/mcp on %s", (host) => {
       const large = Buffer.alloc(10_000_000, 0x20);
       const stream = new ReadableStream({
         start(controller) {
-          for (let at = 0; at < 10; at += 1)
-            controller.enqueue(large.subarray(at * 1e6, at * 1e6 + 1e6));
+          for (let start = 0; start < large.length; start += 1e6)
+            controller.enqueue(large.subarray(start, start + 1e6));
           controller.close();
         },
       });

@@ -260,10 +260,10 @@ describe.each(hosts)("on %s", (host) => {
 
     it("is not notified of other tenants' events", async () => {
       const { hub, createToken } = fixture;
-      const [account, other] = [newAccount(), newAccount()];
-      const [adasEvent, bobsEvent] = [await send(hub, account), await send(hub, other)];
+      const [account, otherAccount] = [newAccount(), newAccount()];
+      const [adasEvent, bobsEvent] = [await send(hub, account), await send(hub, otherAccount)];
       const ada = await connect(hub, (await createToken(account)).token);
-      const bob = await connect(hub, (await createToken(other)).token);
+      const bob = await connect(hub, (await createToken(otherAccount)).token);
       for (const client of [ada, bob]) await client.subscribe(INBOX);
       await bob.subscribe(uriOf(bobsEvent));
       // `resources/subscribe` rejects the subscription; `subscriptions/listen` sends nothing.
@@ -332,13 +332,13 @@ describe.each(hosts)("on %s", (host) => {
 
     it("serves one tenant's inbox, even if the token is valid for several tenants", async () => {
       const { hub, createToken } = fixture;
-      const [account, other] = [newAccount(), newAccount()];
-      await send(hub, other);
+      const [account, otherAccount] = [newAccount(), newAccount()];
+      await send(hub, otherAccount);
       const { token: bearer } = await createToken("*", "--scope", "admin");
       const session = await createRawClient(hub, bearer, {
         "x-signalbox-tenant": `${account}`,
       }).initialize();
-      const otherTenant = createRawClient(hub, bearer, { "x-signalbox-tenant": `${other}` });
+      const otherTenant = createRawClient(hub, bearer, { "x-signalbox-tenant": `${otherAccount}` });
       expect((await otherTenant.request(session, "tools/list")).status).toBe(404);
       expect((await otherTenant.openStream(session)).response.status).toBe(404);
     });
@@ -407,8 +407,8 @@ describe.each(hosts)("on %s", (host) => {
         hub,
         (await createToken(account)).token,
       );
-      const other = createRawClient(hub, (await createToken(account)).token);
-      const sessionOfOther = await other.initialize();
+      const otherClient = createRawClient(hub, (await createToken(account)).token);
+      const sessionOfOther = await otherClient.initialize();
       const streamingSession = await initialize();
       const opened = await openStream(streamingSession);
       const usedSession = await initialize();
@@ -419,7 +419,7 @@ describe.each(hosts)("on %s", (host) => {
       expect((await request(idleSession, "tools/list")).status).toBe(404);
       for (const session of [streamingSession, usedSession])
         expect((await request(session, "tools/list")).status).toBe(200);
-      expect((await other.request(sessionOfOther, "tools/list")).status).toBe(200);
+      expect((await otherClient.request(sessionOfOther, "tools/list")).status).toBe(200);
       opened.close();
     });
 
