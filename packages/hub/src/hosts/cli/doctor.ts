@@ -177,10 +177,14 @@ async function checkDatabase(
     }
   } catch (error) {
     findings.push({
-      check: "database",
       state: "problem",
       says: messageOf(error),
-      fix: "check DATABASE_URL, the permissions of the folder, and the free space",
+      ...(error instanceof SettingsError
+        ? { check: "settings" } // the message has the fix
+        : {
+            check: "database",
+            fix: "check DATABASE_URL, the permissions of the folder, and the free space",
+          }),
     });
   }
   if (usesSqlite) {
