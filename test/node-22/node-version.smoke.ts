@@ -1,4 +1,4 @@
-/** Fails if the smoke part runs on another Node than the one that this workspace pins. */
+/** Fails if the smoke tests run on another Node than the one that this workspace pins. */
 import { execFileSync } from "node:child_process";
 import { expect, it } from "vitest";
 import manifest from "./package.json" with { type: "json" };

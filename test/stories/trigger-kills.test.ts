@@ -50,7 +50,8 @@ async function expectConverged(
       triggers.map(({ id, isActive = true }) => [id, isActive ? "active" : "paused"]),
     ),
   );
-  // Until such a server disables a removed subscription, it sends events of it, which get 410.
+  // A server with credentials per subscription still sends events of a removed subscription, until the
+  // hub has disabled it there. The hub rejects these events with 410.
   const allowedStatuses = perSubscription ? [202, 410] : [202];
   for (const kind of ["opened", "closed"] as const) {
     const notify = async () => {

@@ -19,7 +19,7 @@ import { BoundedMap } from "../../packages/hub/src/lib/bounded-map.ts";
 import { createSeal } from "../../packages/hub/src/lib/seal.ts";
 import type { Timers } from "../../packages/hub/src/lib/timers.ts";
 import type { Connection } from "../../packages/hub/src/store/connection-store.ts";
-import type { GrantStore } from "../../packages/hub/src/store/grant-store.ts";
+import type { ConnectionGrantStore } from "../../packages/hub/src/store/grant-store.ts";
 
 const sealKey = new Uint8Array(32);
 export const seal = createSeal(sealKey);
@@ -29,7 +29,7 @@ export interface OpenConnectionsOptions {
   allowPrivate?: AllowPrivate;
   openCommand?: OpenCommand;
   /** Needed for connections that a person authorizes. */
-  store?: GrantStore;
+  store?: ConnectionGrantStore;
 }
 
 export function openConnections({

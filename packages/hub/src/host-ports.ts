@@ -61,7 +61,7 @@ export interface HubMetrics extends RunMetrics {
   countSwept(reason: SweepReason, count: number): void;
   countDelivery(outcome: DeliveryOutcome): void;
   countTrip(limit: Trip["limit"]): void;
-  /** Counts webhooks that GitHub failed to deliver. */
+  /** Counts the webhooks that GitHub failed to deliver, by the outcome of their redelivery. */
   countRedeliveries(outcome: RedeliveryOutcome, count: number): void;
   /** Called once, at the start. The gauges are then read for each response of `/metrics`. */
   setGauges(gauges: HubGauges): void;

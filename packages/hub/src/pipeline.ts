@@ -110,8 +110,8 @@ export const createAppend =
   ({ matcher, commit, onTripped = () => {} }: AppendOptions): Append =>
   async (request) => {
     for (;;) {
-      // `plan` returns a promise only if it must look up or compare triggers. An `await` would delay
-      // the other events.
+      // `plan` returns a promise only if it must look up or compare triggers. If no trigger listens, the
+      // event is committed without the delay of an `await`.
       const planned = matcher.plan(request);
       const plan = planned instanceof Promise ? await planned : planned;
       const appended = await commit.append({ ...request, plan });

@@ -50,13 +50,13 @@ interface ListOptions {
 export function listFiltered(
   inbox: Inbox,
   tenant: string,
-  { source: sender, pending, outcome, since, until, text, ...filter }: EventFilter,
+  { source: origin, pending, outcome, since, until, text, ...filter }: EventFilter,
   { limit, cursor, order, claimable }: ListOptions,
 ) {
   if ([outcome, since, until, text].every((value) => value === undefined))
     return inbox.list([tenant], {
       ...filter,
-      sender,
+      origin,
       pending,
       limit,
       cursor,
@@ -73,7 +73,7 @@ export function listFiltered(
       );
   return inbox.searchFurther([tenant], {
     ...filter,
-    sender,
+    origin,
     text,
     limit,
     cursor,

@@ -2,7 +2,7 @@
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
-import type { Source, Store } from "../store/store.ts";
+import type { SourceEndpoint, Store } from "../store/store.ts";
 import { MIN_SECRET_LENGTH, SHORT_SECRET } from "../tenants/secret-length.ts";
 import {
   checkConfig,
@@ -48,7 +48,7 @@ export interface SourceRoutes {
 }
 
 export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route[] {
-  const viewSource = (source: Source, origin: string) => ({
+  const viewSource = (source: SourceEndpoint, origin: string) => ({
     id: source.id,
     tenant: source.tenant,
     kind: source.kind,
@@ -64,7 +64,7 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
   });
   /** The tenant can be `*` only if the token is valid for all tenants. */
   const list = (tenant: string) => store.listSources(tenant === EVERY_TENANT ? undefined : tenant);
-  const find = async (tenant: string, id: string): Promise<Source> => {
+  const find = async (tenant: string, id: string): Promise<SourceEndpoint> => {
     const source = (await list(tenant)).find((candidate) => candidate.id === id);
     if (!source) throw new RequestError("not_found", "source", `There is no endpoint ${id}.`);
     return source;

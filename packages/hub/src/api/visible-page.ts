@@ -1,6 +1,7 @@
 /**
  * Returns one page of the items that the caller may see, from a list that is sorted by id, descending.
- * Reads pages until enough items are visible, so that a cursor is always the id of a visible item.
+ * Reads pages until enough items are visible, so that the caller gets no id of an invisible item, not
+ * even as a cursor.
  */
 export async function visiblePage<Item extends { id: string }>(
   { limit, before }: { limit: number; before: string | undefined },
@@ -8,10 +9,10 @@ export async function visiblePage<Item extends { id: string }>(
   isVisible: (item: Item) => boolean,
 ): Promise<Item[]> {
   const visible: Item[] = [];
-  for (let cursor = before; ; ) {
-    const items = await read({ limit, before: cursor });
+  for (let readBefore = before; ; ) {
+    const items = await read({ limit, before: readBefore });
     visible.push(...items.filter(isVisible));
     if (visible.length >= limit || items.length < limit) return visible.slice(0, limit);
-    cursor = items.at(-1)?.id;
+    readBefore = items.at(-1)?.id;
   }
 }

@@ -4,7 +4,7 @@ import { RequestError } from "../lib/request-error.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { Connection } from "../store/connection-store.ts";
-import type { GrantStore } from "../store/grant-store.ts";
+import type { ConnectionGrantStore } from "../store/grant-store.ts";
 import { randomSecret } from "../tenants/tokens.ts";
 import { withAuthorizationFetch } from "./authorization-fetch.ts";
 import { type OAuthSignIn, signInOf, unsealCredentials } from "./credentials.ts";
@@ -13,7 +13,7 @@ import type { AuthorizationResponse } from "./oauth-flow.ts";
 import { type RevocationOptions, revokeTokens } from "./revoke-removed.ts";
 
 export interface AuthorizationsOptions extends RevocationOptions {
-  store: GrantStore;
+  store: ConnectionGrantStore;
   seal: Seal;
   timers: Pick<Timers, "now" | "after">;
 }

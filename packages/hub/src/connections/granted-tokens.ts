@@ -6,7 +6,7 @@
 import type { Seal } from "../lib/seal.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { WebFetch } from "../lib/web-fetch.ts";
-import type { GrantStore } from "../store/grant-store.ts";
+import type { ConnectionGrantStore } from "../store/grant-store.ts";
 import { AUTHORIZATION_TIMEOUT_MS, withAuthorizationFetch } from "./authorization-fetch.ts";
 import type { OAuthSignIn } from "./credentials.ts";
 import { type Grant, isFlowFor, needsAuthorization, unsealFlow } from "./grant.ts";
@@ -18,7 +18,7 @@ export interface GrantedTokensOptions {
   /** The URL of the MCP server. */
   server: string;
   auth: OAuthSignIn;
-  store: Pick<GrantStore, "getGrant" | "leaseGrant" | "saveGrant">;
+  store: Pick<ConnectionGrantStore, "getGrant" | "leaseGrant" | "saveGrant">;
   seal: Seal;
   fetch: WebFetch;
   timers: Pick<Timers, "now" | "after">;

@@ -9,7 +9,7 @@ import type { TriggerSubscription } from "../store/connection-store.ts";
 import type { AppendRequest, AppendResult, NewEvent } from "../store/store.ts";
 
 export interface PolledEvent {
-  /** The server's id. Events of a connection with the same id are stored once. */
+  /** The id that the server gave to the event. If a connection returns an id again, it is not stored again. */
   id: string;
   type: string;
   data: Json;

@@ -6,7 +6,7 @@ import type { Log } from "../lib/log.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { WebFetch } from "../lib/web-fetch.ts";
-import type { GrantStore } from "../store/grant-store.ts";
+import type { ConnectionGrantStore } from "../store/grant-store.ts";
 import { withAuthorizationFetch } from "./authorization-fetch.ts";
 import { type Grant, unsealFlow } from "./grant.ts";
 
@@ -29,7 +29,7 @@ export type RevokeRemoved = <Result>(
 ) => Promise<Result>;
 
 export const createRevokeRemoved =
-  (options: RevocationOptions & { store: Pick<GrantStore, "getGrant"> }): RevokeRemoved =>
+  (options: RevocationOptions & { store: Pick<ConnectionGrantStore, "getGrant"> }): RevokeRemoved =>
   async (connection, remove) => {
     const { id, tenant } = connection;
     const before = await options.store.getGrant(tenant, id);

@@ -85,7 +85,7 @@ describe("readTriggers", () => {
     expect(read({ type: "issue", ...fields })[0]).toMatchObject({ ...fields, paramsSchema: {} });
   });
 
-  it("accepts structured content, text in several blocks, and an array without an object", () => {
+  it("accepts structured content, text in several blocks, and a bare array of triggers", () => {
     const triggers = [{ type: "issue" }];
     const structured = { isError: false, content: [], structuredContent: { triggers } };
     expect(readTriggers(structured)).toHaveLength(1);
@@ -128,7 +128,7 @@ describe("readTriggers", () => {
   });
 });
 
-it("recognizes servers that offer triggers by both tools, and credentials per subscription", () => {
+it("detects a trigger server by its two tools, and whether it supports credentials per subscription", () => {
   const list = tool("TRIGGER_LIST");
   const configure = tool("TRIGGER_CONFIGURE", { type: {} });
   expect([[list], [configure], [list, configure]].map(hasTriggers)).toEqual([false, false, true]);

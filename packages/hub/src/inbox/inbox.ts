@@ -42,7 +42,7 @@ export interface ListOptions {
   type?: string | undefined;
   repo?: string | undefined;
   source?: string | undefined;
-  sender?: string | undefined;
+  origin?: string | undefined;
   pending?: boolean | undefined;
   /** Returns only events that can be claimed now. */
   claimable?: boolean | undefined;
@@ -56,7 +56,7 @@ export interface SearchOptions {
   text?: string | undefined;
   type?: string | undefined;
   repo?: string | undefined;
-  sender?: string | undefined;
+  origin?: string | undefined;
   status?: EventRow["trigger_status"] | undefined;
   from?: number | undefined;
   to?: number | undefined;

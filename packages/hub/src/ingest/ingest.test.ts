@@ -202,7 +202,7 @@ describe("checks", () => {
       ["address", "rate", "body", "fail"],
     ],
     [
-      "a source other than GitHub, whose address is not checked",
+      "a source without a secret, before its body is read and without a check of its address",
       { source: "stripe", address: "203.0.113.9", headers: json },
       "no_secret",
       ["rate", "fail"],
@@ -255,7 +255,7 @@ describe("a hub that allows unsigned webhooks", () => {
     { host: "[::1]:4747" },
     { "sec-fetch-site": "none" },
     { "sec-fetch-site": "same-origin" },
-  ])("accepts a request from a program on this machine: %j", async (headers) => {
+  ])("accepts a request from this machine that no other web page has sent: %j", async (headers) => {
     expect(await open()(await unsigned(headers))).toMatchObject({ outcome: "accepted" });
   });
 
@@ -568,7 +568,7 @@ describe("the headers of Svix", () => {
     expect(await externalId(receive(await svix(), { "webhook-id": "new" }))).toBe("delivery-1");
   });
 
-  it("do not verify webhooks of GitLab, whose id is webhook-id", async () => {
+  it("are not read for GitLab, which uses only the standard headers", async () => {
     const wire = await signed("gitlab");
     const headers = { ...renamed(wire.headers), "webhook-id": "new" };
     const received = ingest({ secrets: { gitlab: [SECRET] } })(incoming({ ...wire, headers }));

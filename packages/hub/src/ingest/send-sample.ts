@@ -5,7 +5,7 @@
  * the rate, and whether unsigned webhooks are allowed.
  */
 import { RequestError } from "../lib/request-error.ts";
-import type { Source, Store } from "../store/store.ts";
+import type { SourceEndpoint, Store } from "../store/store.ts";
 import type { Endpoint, Endpoints } from "./endpoints.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import type { IngestOutcome } from "./ingest-outcome.ts";
@@ -88,7 +88,7 @@ export function createSendSample(options: SendSampleOptions): SendSample {
   };
 }
 
-const findNewest = (sources: readonly Source[]): Source | undefined =>
+const findNewest = (sources: readonly SourceEndpoint[]): SourceEndpoint | undefined =>
   sources.toSorted((a, b) => b.created_at - a.created_at)[0];
 
 function sign(

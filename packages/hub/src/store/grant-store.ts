@@ -25,7 +25,7 @@ interface PendingAuthorization {
   expires_at: number;
 }
 
-export interface GrantStore {
+export interface ConnectionGrantStore {
   getGrant(tenant: string, connection: string): Promise<ConnectionGrant | undefined>;
   /** Replaces an earlier authorization of the connection. False if the connection does not exist. */
   beginAuthorization(

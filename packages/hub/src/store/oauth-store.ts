@@ -117,7 +117,7 @@ export type RotationResult =
   | { outcome: "invalid" | "reused" };
 
 export interface RegistrationLimit {
-  /** The maximum number of clients that have registered themselves, and have no approved grant. */
+  /** The maximum number of clients that have registered themselves and to which no person has granted access. */
   maxUnused: number;
   /** At the maximum, the oldest unused client is removed if it was created before this time. */
   removableBefore: number;

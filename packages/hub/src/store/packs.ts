@@ -1,6 +1,6 @@
 /**
- * Payloads are stored in packs: the concatenated payloads of one tenant in one commit, compressed if
- * the host has a codec. Webhooks of one sender are similar, so compression makes a pack about ten times
+ * Payloads are stored in packs: the concatenated payloads of one tenant in one commit. A pack of several
+ * events or of one large event is compressed, if the host has a codec. Webhooks of one sender are similar, so compression makes a pack about ten times
  * smaller, and faster to write. The row of an event contains the position of its payload: the pack, and
  * the offset in the pack. A pack is deleted with its last event.
  * See docs/decisions/0005-payloads-in-packs.md.
@@ -15,7 +15,7 @@ export interface Codec {
   encode(bytes: Uint8Array): Uint8Array;
   /** Encodes a large payload in another thread. */
   encodeLarge(bytes: Uint8Array): Promise<Uint8Array>;
-  /** The result must have at most `maxSize` bytes. Decoding is fastest if it has fewer. */
+  /** `maxSize` is the size of the output buffer: the result has at most so many bytes. */
   decode(bytes: Uint8Array, maxSize: number): Uint8Array;
   /** Decodes a large payload in another thread. */
   decodeLarge(bytes: Uint8Array, maxSize: number): Promise<Uint8Array>;
@@ -131,7 +131,7 @@ export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlo
       const meta = metaOf(event);
       const size = meta.byteLength + body.byteLength;
       let pack = openPacks.get(tenant);
-      // A large body gets its own pack: otherwise reading the other events would read it too.
+      // A full pack is closed: reading one event unpacks all events of its pack.
       if (pack && pack.size + size > FULL_BYTES) {
         close(tenant);
         pack = undefined;

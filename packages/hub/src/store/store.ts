@@ -7,7 +7,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 import type { MaybePromise } from "../lib/hmac.ts";
 import type { ConnectionStore } from "./connection-store.ts";
 import type { FlowStore } from "./flow-store.ts";
-import type { GrantStore } from "./grant-store.ts";
+import type { ConnectionGrantStore } from "./grant-store.ts";
 import type { OAuthStore } from "./oauth-store.ts";
 import type { LargePack } from "./packs.ts";
 import type { Page } from "./page.ts";
@@ -153,8 +153,8 @@ export interface EventQuery {
   type?: string | undefined;
   repo?: string | undefined;
   source?: string | undefined;
-  /** The origin of the events, not `Summary.sender`: a source, or the id of an endpoint or connection. */
-  sender?: string | undefined;
+  /** A source, or the id of an endpoint or connection. */
+  origin?: string | undefined;
   /** Returns only events that can be claimed at this time. */
   claimableAt?: number | undefined;
 }
@@ -168,8 +168,8 @@ export interface SearchQuery {
   text?: string | undefined;
   type?: string | undefined;
   repo?: string | undefined;
-  /** See `EventQuery.sender`. */
-  sender?: string | undefined;
+  /** See `EventQuery.origin`. */
+  origin?: string | undefined;
   /** If null, returns only events without a trigger status: they started no run. */
   status?: TriggerStatus | null | undefined;
   /** Returns only events that were received from `from` to `to`, both inclusive. */
@@ -350,7 +350,7 @@ export type NewStoredToken = Omit<Token, OptionalInToken | "revoked_at" | "last_
   Partial<Pick<Token, OptionalInToken>>;
 
 /** A webhook endpoint of one tenant. The caller encrypts the secrets; see lib/seal.ts. */
-export interface Source {
+export interface SourceEndpoint {
   id: string;
   tenant: string;
   /** The id of the source definition, such as `github`. */
@@ -456,10 +456,10 @@ export interface EventStore {
   /** Counts the newest `limit` events by source, type and `source_id`, and sorts by these fields. */
   listRecentTypes(tenant: string, limit: number): Promise<RecentType[]>;
   /**
-   * Returns, for each two consecutive `times`, the number of events received from the first of them
-   * until the second. `times` must ascend. The numbers are differences of `seq`, and so include most
-   * removed events: such an event counts as received together with the next remaining event. Removed
-   * events before the first and after the last remaining event of the range are not counted.
+   * Counts the events of each period: from `times[0]` until `times[1]`, from `times[1]` until `times[2]`,
+   * and so on. `times` must ascend. The counts are differences of `seq`. So they include a deleted event
+   * if older and newer events remain in the whole range: it counts in the period of the next remaining
+   * event.
    */
   countReceived(tenant: string, times: readonly number[]): Promise<number[]>;
   /** A random id of this database. A cursor is valid only in the database that created it. */
@@ -519,9 +519,9 @@ export interface TenantStore {
    * Creates the endpoint, or changes its name and config. Stores the secret in the same transaction, so
    * that no endpoint exists without its secret.
    */
-  putSource(source: Omit<Source, "secrets">, secret?: SourceSecret): Promise<void>;
-  findSource(key: string): Promise<Source | undefined>;
-  listSources(tenant?: string): Promise<Source[]>;
+  putSource(source: Omit<SourceEndpoint, "secrets">, secret?: SourceSecret): Promise<void>;
+  findSource(key: string): Promise<SourceEndpoint | undefined>;
+  listSources(tenant?: string): Promise<SourceEndpoint[]>;
   deleteSource(id: string): Promise<boolean>;
   /** False if the endpoint does not exist. */
   addSourceSecret(source: string, secret: SourceSecret): Promise<boolean>;
@@ -654,7 +654,7 @@ export interface Store
     SecretStore,
     ConnectionStore,
     OAuthStore,
-    GrantStore,
+    ConnectionGrantStore,
     RedeliveryStore,
     HealthStore {
   readonly backend: "sqlite" | "postgres" | "durable-object";

@@ -5,7 +5,7 @@ import { sources } from "../ingest/sources/index.ts";
 import { toBase64 } from "../lib/hmac.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Seal } from "../lib/seal.ts";
-import type { Source, SourceSecret, Store } from "../store/store.ts";
+import type { SourceEndpoint, SourceSecret, Store } from "../store/store.ts";
 import { randomSecret } from "./tokens.ts";
 
 const HOUR_MS = 3_600_000;
@@ -36,7 +36,7 @@ export interface NewSource {
   secret?: string | undefined;
 }
 
-export const webhookPath = ({ kind, key }: Pick<Source, "kind" | "key">): string =>
+export const webhookPath = ({ kind, key }: Pick<SourceEndpoint, "kind" | "key">): string =>
   `/webhooks/${kind}/${key}`;
 
 export function createSources({ store, seal, newId, now }: SourcesOptions) {
@@ -58,7 +58,9 @@ export function createSources({ store, seal, newId, now }: SourcesOptions) {
   }
 
   return {
-    async add(newSource: NewSource): Promise<{ source: Source; generated: string | undefined }> {
+    async add(
+      newSource: NewSource,
+    ): Promise<{ source: SourceEndpoint; generated: string | undefined }> {
       const definition = definitionOf(newSource.kind);
       const added = {
         id: newId(),
@@ -80,7 +82,7 @@ export function createSources({ store, seal, newId, now }: SourcesOptions) {
      * switch.
      */
     async rotate(
-      source: Source,
+      source: SourceEndpoint,
       { secret, graceHours }: { secret?: string | undefined; graceHours: number },
     ): Promise<{ generated: string | undefined; until: number }> {
       const until = now() + Math.round(graceHours * HOUR_MS);

@@ -31,14 +31,14 @@ describe("a param", () => {
     [{ op: "regex", value: "a" }, "op must be one of eq, ne, in,"],
     [{ op: 1 }, "but is 1"],
     [{ op: "eq", value: 1, extra: 2 }, "unexpected field extra: only op and value are allowed"],
-    [{ op: "in", value: 3 }, "value must be a list if op is in"],
+    [{ op: "in", value: 3 }, "value must be a list if op is 'in'"],
     [
       { op: "in", value: Array<Json>(1001).fill(1) },
-      "value must have at most 1000 items if op is in",
+      "value must have at most 1000 items if op is 'in'",
     ],
     [
       { op: "glob", value: "*".repeat(1001) },
-      "value must have at most 1000 characters if op is glob",
+      "value must have at most 1000 characters if op is 'glob'",
     ],
   ])("%j is invalid", (param, message) => {
     expect(readParam(param)).toEqual({ problem: expect.stringContaining(message) });

@@ -36,13 +36,13 @@ export function readParam(param: Json): Test | "any" | { problem: string } {
   if (op === "exists") return { op, value: isBlank(value) ? true : (value as Json) };
   if (isBlank(value)) return "any";
   if (op === "glob" && String(value).length > MAX_GLOB_LENGTH)
-    return { problem: `value must have at most ${MAX_GLOB_LENGTH} characters if op is glob` };
+    return { problem: `value must have at most ${MAX_GLOB_LENGTH} characters if op is 'glob'` };
   if (op !== "in") return { op, value: value as Json };
   // Forms submit a list as a string, such as "red, green".
   const list = typeof value === "string" ? value.split(",").map((item) => item.trim()) : value;
-  if (!Array.isArray(list)) return { problem: "value must be a list if op is in" };
+  if (!Array.isArray(list)) return { problem: "value must be a list if op is 'in'" };
   if (list.length > MAX_LIST_ITEMS)
-    return { problem: `value must have at most ${MAX_LIST_ITEMS} items if op is in` };
+    return { problem: `value must have at most ${MAX_LIST_ITEMS} items if op is 'in'` };
   return list.length === 0 ? "any" : { op, value: list };
 }
 

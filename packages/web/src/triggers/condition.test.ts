@@ -46,7 +46,7 @@ it.each([
   ["issue.labels[].name", "bug", undefined],
   ["issue..title", "x", "is not a path such as issue.title or issue.labels[].name"],
   ["", "x", "is not a path such as issue.title or issue.labels[].name"],
-  ["a", { op: "in", value: 3 }, "value must be a list if op is in"],
+  ["a", { op: "in", value: 3 }, "value must be a list if op is 'in'"],
 ])("for the path %s and the param %j, reports: %s", (path, param, problem) =>
   expect(conditionProblem(path, param)).toBe(problem),
 );

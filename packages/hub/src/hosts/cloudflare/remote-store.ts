@@ -8,7 +8,7 @@ export interface StoreCalls {
   callStore(verb: string, args: unknown[], caller?: string): Promise<unknown>;
 }
 
-/** `caller` is the name of an agent. The called store notifies that agent of its commits. */
+/** `caller` is the name of a `WebhookMcpAgent` object. The called store notifies that object of its commits. */
 export const connectStore = (object: () => StoreCalls, caller?: string): Verbs =>
   new Proxy({} as Verbs, {
     get:

@@ -16,6 +16,7 @@ export class TenantRegistry extends HubObject {
     this.own = {
       ...own,
       startDeletion: (tenant, at) => {
+        // Rows of the earlier Worker; see earlier-tables.ts.
         deleteEarlierRows(this.ctx.storage, tenant);
         return own.startDeletion(tenant, at);
       },

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createSeal } from "../../lib/seal.ts";
-import type { Source } from "../../store/store.ts";
+import type { SourceEndpoint } from "../../store/store.ts";
 import { readSettings } from "../settings.ts";
 import { assertKeyDecrypts, warnOfShortSecrets } from "./check-seal.ts";
 
@@ -53,7 +53,7 @@ it("warns of short secrets, which keep working", async () => {
     file: {},
   });
   const endpoint = async (id: string, secret: string) =>
-    ({ id, kind: "stripe", secrets: [{ sealed: await seal.seal(secret) }] }) as Source;
+    ({ id, kind: "stripe", secrets: [{ sealed: await seal.seal(secret) }] }) as SourceEndpoint;
   const stored = [await endpoint("a", "0123456789ab"), await endpoint("b", "y")];
   await warnOfShortSecrets(settings, { store: { listSources: async () => stored }, seal, log });
   expect(lines).toEqual([

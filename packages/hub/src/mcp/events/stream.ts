@@ -86,7 +86,8 @@ const REVOKED = {
 
 const EVICTED = {
   reason: "exhausted",
-  message: "Other tenants have fewer streams: resume later, after your cursor.",
+  message:
+    "This stream was closed for a tenant that has fewer streams. Open it again later, with your cursor.",
 } as const;
 
 /** The part of the SDK's request context that a stream uses. */

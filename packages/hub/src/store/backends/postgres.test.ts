@@ -14,7 +14,7 @@ import { createGroupCommit } from "../group-commit.ts";
 import type { Notice, Row } from "../sql.ts";
 import { openPostgres } from "./postgres.ts";
 
-/** On a busy machine, this process may need seconds to send the values of a transaction. */
+/** The limit for idle transactions: on a busy machine, seconds can pass between two statements. */
 const OPTIONS = { idleTimeoutMs: 60_000 };
 
 let url: string;

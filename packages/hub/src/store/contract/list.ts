@@ -159,8 +159,8 @@ export function listContract(it: It): void {
       { type: "push" },
       { repo: "acme/web" },
       { source: "stripe" },
-      { sender: "stripe" },
-      { sender: "endpoint", type: "issues" },
+      { origin: "stripe" },
+      { origin: "endpoint", type: "issues" },
       { type: "issues", repo: "acme/api", source: "github" },
       { type: "unknown" },
     ];
@@ -173,8 +173,8 @@ export function listContract(it: It): void {
                 (filter.type === undefined || row.type === filter.type) &&
                 (filter.repo === undefined || row.repo === filter.repo) &&
                 (filter.source === undefined || row.source === filter.source) &&
-                (filter.sender === undefined ||
-                  [row.source, row.source_id].includes(filter.sender)) &&
+                (filter.origin === undefined ||
+                  [row.source, row.source_id].includes(filter.origin)) &&
                 (pending === undefined || row.processed !== pending),
             );
             const query = { tenant: "acme", limit, order, pending, ...filter };

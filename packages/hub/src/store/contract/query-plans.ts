@@ -54,7 +54,7 @@ export const planCases: PlanCase[] = [
   { operation: "reopening events", verb: (d) => verbTable(d).reopenEvents.run(tenant, ["id-1", "id-2", "none"]), indexes: ["events_id", "events_id"] },
   { operation: "counting events between times", verb: (d) => verbTable(d).countReceived.run(tenant, [1, 4]), indexes: Array.from({ length: 31 }, () => "primary") },
   { operation: "the types of recent events", verb: (d) => verbTable(d).listRecentTypes.run(tenant, 100), indexes: ["primary"] },
-  { operation: "searching pending events that started no run", verb: (d) => verbTable(d).searchEvents.run({ ...list, text: "lamp", processed: false, type: "rare", sender: "github", status: null }), indexes: ["events_pending", "events_pending"], maySort: true },
+  { operation: "searching pending events that started no run", verb: (d) => verbTable(d).searchEvents.run({ ...list, text: "lamp", processed: false, type: "rare", origin: "github", status: null }), indexes: ["events_pending", "events_pending"], maySort: true },
   { operation: "searching processed events", verb: (d) => verbTable(d).searchEvents.run({ ...list, processed: true, status: "failed" }), indexes: ["events_done", "events_done"], maySort: true },
   { operation: "searching events", verb: (d) => verbTable(d).searchEvents.run({ ...list, text: "lamp" }), indexes: ["primary", "primary"] },
 ];

@@ -246,7 +246,7 @@ export function searchContract(it: It): void {
     expect(await store.searchEvents(late)).toEqual({ items: [], next: null });
   });
 
-  it("combines text with filters for sender, repository, run status and processed events", async ({
+  it("combines text with filters for origin, repository, run status and processed events", async ({
     store,
   }) => {
     const events = sampleEvents(6, (index) => ({
@@ -261,9 +261,9 @@ export function searchContract(it: It): void {
     const findIds = async (query: Partial<SearchQuery>) =>
       ids(await search(store, { text: "needle", ...query }));
     const idsAt = (...indexes: number[]) => ids(indexes.map((index) => itemAt(events, index)));
-    expect(await findIds({ sender: "github" })).toEqual(idsAt(2, 1, 0));
-    expect(await findIds({ sender: "endpoint-1" })).toEqual(idsAt(4, 3));
-    expect(await findIds({ repo: "acme/web", sender: "github" })).toEqual(idsAt(2, 1));
+    expect(await findIds({ origin: "github" })).toEqual(idsAt(2, 1, 0));
+    expect(await findIds({ origin: "endpoint-1" })).toEqual(idsAt(4, 3));
+    expect(await findIds({ repo: "acme/web", origin: "github" })).toEqual(idsAt(2, 1));
     expect(await findIds({ status: "pending" })).toEqual(idsAt(1));
     expect(await findIds({ status: null, processed: false })).toEqual(idsAt(3, 0));
     expect(await findIds({ status: "failed" })).toEqual([]);

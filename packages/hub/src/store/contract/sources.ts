@@ -1,9 +1,12 @@
 import { expect } from "vitest";
-import type { Source, SourceSecret } from "../store.ts";
+import type { SourceEndpoint, SourceSecret } from "../store.ts";
 import { START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-const endpoint = (id: string, overrides: Partial<Source> = {}): Omit<Source, "secrets"> => ({
+const endpoint = (
+  id: string,
+  overrides: Partial<SourceEndpoint> = {},
+): Omit<SourceEndpoint, "secrets"> => ({
   id,
   tenant: "acme",
   kind: "stripe",

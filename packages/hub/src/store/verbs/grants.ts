@@ -1,5 +1,5 @@
 /** Grants of connections, and authorizations that a person has begun; see grant-store.ts. */
-import type { ConnectionGrant, GrantStore } from "../grant-store.ts";
+import type { ConnectionGrant, ConnectionGrantStore } from "../grant-store.ts";
 import { type Dialect, first, query, type Verb } from "../sql.ts";
 import { lockConnection, makeDue, storableText } from "./connection-rows.ts";
 
@@ -27,7 +27,7 @@ export function* beginAuthorization(
   dialect: Dialect,
   tenant: string,
   connection: string,
-  { state, by, sealed, expires_at }: Parameters<GrantStore["beginAuthorization"]>[2],
+  { state, by, sealed, expires_at }: Parameters<ConnectionGrantStore["beginAuthorization"]>[2],
 ): Verb<boolean> {
   if (!(yield* lockGrant(dialect, tenant, connection))) return false;
   yield* query(
@@ -41,7 +41,7 @@ export function* takeAuthorization(
   dialect: Dialect,
   tenant: string,
   connection: string,
-  { state, by, now }: Parameters<GrantStore["takeAuthorization"]>[2],
+  { state, by, now }: Parameters<ConnectionGrantStore["takeAuthorization"]>[2],
 ): Verb<string | undefined> {
   const found = yield* first<{ state_sealed: string }>(
     "SELECT state_sealed FROM connection_grants WHERE connection_id = ? AND tenant_id = ? " +
@@ -59,7 +59,7 @@ export function* takeAuthorization(
 export function* leaseGrant(
   tenant: string,
   connection: string,
-  { by, version, now, until }: Parameters<GrantStore["leaseGrant"]>[2],
+  { by, version, now, until }: Parameters<ConnectionGrantStore["leaseGrant"]>[2],
 ): Verb<boolean> {
   const leased = yield* first(
     "UPDATE connection_grants SET leased_by = ?, leased_until = ? WHERE connection_id = ? AND tenant_id = ? " +
@@ -73,7 +73,7 @@ export function* saveGrant(
   dialect: Dialect,
   tenant: string,
   connection: string,
-  { sealed, error, ifVersion }: Parameters<GrantStore["saveGrant"]>[2],
+  { sealed, error, ifVersion }: Parameters<ConnectionGrantStore["saveGrant"]>[2],
   at: number,
 ): Verb<boolean> {
   if (!(yield* lockGrant(dialect, tenant, connection))) return false;

@@ -5,7 +5,7 @@
 import type { MaybePromise } from "../../lib/hmac.ts";
 import type { ConnectionStore } from "../connection-store.ts";
 import type { FlowStore } from "../flow-store.ts";
-import type { GrantStore } from "../grant-store.ts";
+import type { ConnectionGrantStore } from "../grant-store.ts";
 import type { OAuthStore } from "../oauth-store.ts";
 import type { PeopleStore } from "../people-store.ts";
 import type { RedeliveryStore } from "../redelivery-store.ts";
@@ -216,7 +216,7 @@ export type Verbs = EventStore &
   SecretStore &
   ConnectionStore &
   OAuthStore &
-  GrantStore &
+  ConnectionGrantStore &
   RedeliveryStore &
   HealthStore;
 

@@ -71,11 +71,11 @@ export function* listEvents(wanted: EventQuery): Verb<Page<EventRow>> {
   };
   // Literals, not parameters: the planner chooses a partial index by the text of the condition.
   if (wanted.pending !== undefined) where.push(`processed = ${wanted.pending ? 0 : 1}`);
-  const { repo, source, sender, claimableAt } = wanted;
+  const { repo, source, origin, claimableAt } = wanted;
   // The type has an index only for pending events.
   const isTypeScanned = wanted.type !== undefined && wanted.pending !== true;
   const isScan =
-    isTypeScanned || [repo, source, sender, claimableAt].some((value) => value !== undefined);
+    isTypeScanned || [repo, source, origin, claimableAt].some((value) => value !== undefined);
   if (wanted.type !== undefined && !isTypeScanned) and("type = ?", wanted.type);
   if (wanted.cursor !== undefined) and(newest ? "seq < ?" : "seq > ?", wanted.cursor);
   const select = (columns: string) =>
@@ -89,9 +89,9 @@ export function* listEvents(wanted: EventQuery): Verb<Page<EventRow>> {
     if (wanted.type !== undefined && isTypeScanned) and("type = ?", wanted.type);
     if (repo !== undefined) and("repo = ?", repo);
     if (source !== undefined) and("source = ?", source);
-    if (sender !== undefined) {
-      and("(source = ? OR source_id = ?)", sender);
-      params.push(sender);
+    if (origin !== undefined) {
+      and("(source = ? OR source_id = ?)", origin);
+      params.push(origin);
     }
     if (claimableAt !== undefined) and("claimed_until <= ?", claimableAt);
   }

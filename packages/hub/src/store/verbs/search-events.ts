@@ -43,13 +43,13 @@ export function* searchEvents(dialect: Dialect, wanted: SearchQuery): Verb<Page<
   };
   const pattern = compilePattern(text);
   if (pattern.ascii !== "") and(`${dialect.indexOf}(${HAYSTACK}, ?) > 0`, pattern.ascii);
-  const { repo, sender, status } = wanted;
+  const { repo, origin, status } = wanted;
   // `coalesce` prevents the use of the index on types, which would be read without the bounds on `seq`.
   if (wanted.type !== undefined) and("coalesce(type, '') = ?", wanted.type);
   if (repo !== undefined) and("repo = ?", repo);
-  if (sender !== undefined) {
-    and("(source = ? OR source_id = ?)", sender);
-    params.push(sender);
+  if (origin !== undefined) {
+    and("(source = ? OR source_id = ?)", origin);
+    params.push(origin);
   }
   if (status === null) where.push("trigger_status IS NULL");
   else if (status !== undefined) and("trigger_status = ?", status);

@@ -1,8 +1,8 @@
 /** Webhook endpoints that belong to one tenant. The caller encrypts their secrets. */
 import { query, type Verb } from "../sql.ts";
-import type { Source, SourceSecret } from "../store.ts";
+import type { SourceEndpoint, SourceSecret } from "../store.ts";
 
-interface SourceRow extends Omit<Source, "config" | "secrets"> {
+interface SourceRow extends Omit<SourceEndpoint, "config" | "secrets"> {
   config: string;
   secret_id: string | null;
   sealed: string;
@@ -17,7 +17,10 @@ const SELECT_SOURCE =
   "FROM sources s LEFT JOIN source_secrets k ON k.source_id = s.id";
 const ORDER_BY_AGE = "ORDER BY s.created_at, s.id, k.created_at, k.id";
 
-export function* putSource(source: Omit<Source, "secrets">, secret?: SourceSecret): Verb<void> {
+export function* putSource(
+  source: Omit<SourceEndpoint, "secrets">,
+  secret?: SourceSecret,
+): Verb<void> {
   yield* query(
     "INSERT INTO sources (id, tenant_id, kind, name, key, config, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) " +
       "ON CONFLICT (id) DO UPDATE SET name = excluded.name, config = excluded.config",
@@ -34,8 +37,8 @@ export function* putSource(source: Omit<Source, "secrets">, secret?: SourceSecre
   if (secret) yield* addSourceSecret(source.id, secret);
 }
 
-function toSources(rows: readonly SourceRow[]): Source[] {
-  const sources = new Map<string, Source>();
+function toSources(rows: readonly SourceRow[]): SourceEndpoint[] {
+  const sources = new Map<string, SourceEndpoint>();
   for (const { secret_id, sealed, secret_created_at, expires_at, config, ...row } of rows) {
     const source = sources.get(row.id) ?? {
       ...row,
@@ -49,13 +52,13 @@ function toSources(rows: readonly SourceRow[]): Source[] {
   return [...sources.values()];
 }
 
-export function* findSource(key: string): Verb<Source | undefined> {
+export function* findSource(key: string): Verb<SourceEndpoint | undefined> {
   return toSources(
     yield* query<SourceRow>(`${SELECT_SOURCE} WHERE s.key = ? ${ORDER_BY_AGE}`, [key]),
   )[0];
 }
 
-export function* listSources(tenant?: string): Verb<Source[]> {
+export function* listSources(tenant?: string): Verb<SourceEndpoint[]> {
   return toSources(
     tenant === undefined
       ? yield* query<SourceRow>(`${SELECT_SOURCE} ${ORDER_BY_AGE}`)

@@ -25,6 +25,6 @@ it("rejects a glob that exceeds the maximum length", () => {
   const conditions = [yes, { left: "a", op: "glob", right: "*".repeat(1001) }];
   expect(condition.config.safeParse({ conditions }).error?.issues[0]).toMatchObject({
     path: ["conditions", 1, "right"],
-    message: "must have at most 1000 characters if op is glob",
+    message: "must have at most 1000 characters if op is 'glob'",
   });
 });

@@ -17,7 +17,7 @@ const config = z.strictObject({
         })
         .refine(({ op, right }) => op !== "glob" || String(right).length <= MAX_GLOB_LENGTH, {
           path: ["right"],
-          message: `must have at most ${MAX_GLOB_LENGTH} characters if op is glob`,
+          message: `must have at most ${MAX_GLOB_LENGTH} characters if op is 'glob'`,
         }),
     )
     .min(1, "must have at least one condition")
