@@ -283,10 +283,10 @@ describe("import-flows", () => {
     const flowsOfTwo = await listFlows(fixture, "two");
     expect(flowsOfTwo).toMatchObject([{ name: "Greeting" }]);
     expect(flowsOfTwo[0]?.id).not.toBe("hello");
-    const other = await fixture.withStore(
+    const flowsOfOtherTenant = await fixture.withStore(
       async (store) => (await store.listFlows("other", { limit: 9 })).flows,
     );
-    expect(other).toHaveLength(1);
+    expect(flowsOfOtherTenant).toHaveLength(1);
   });
 
   it("stores all flows of an app or none, continues with the next app, and reports the error", async () => {

@@ -129,10 +129,13 @@ describe("the CLI", () => {
     expect(listed.stdout).not.toContain(created.token);
     expect((await runCli(["token", "revoke", created.id], { env })).code).toBe(0);
     expect((await runCli(["token", "list"], { env })).stdout).toMatch(/revoked/);
-    const again = await runCli(["token", "revoke", created.id], { env });
-    expect([again.code, again.stderr]).toEqual([2, expect.stringMatching(/No active token/)]);
-    const wrong = await runCli(["token", "create", "x", "--scope", "everything"], { env });
-    expect([wrong.code, wrong.stderr]).toEqual([
+    const secondRevoke = await runCli(["token", "revoke", created.id], { env });
+    expect([secondRevoke.code, secondRevoke.stderr]).toEqual([
+      2,
+      expect.stringMatching(/No active token/),
+    ]);
+    const unknownScope = await runCli(["token", "create", "x", "--scope", "everything"], { env });
+    expect([unknownScope.code, unknownScope.stderr]).toEqual([
       2,
       expect.stringMatching(/Unknown scope "everything"/),
     ]);
@@ -241,8 +244,8 @@ describe("the CLI", () => {
     }
     expect((await runCli(["--help"])).stdout).toContain("Usage: signalbox COMMAND");
     expect((await runCli(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+/);
-    const wrong = await runCli(["srve"]);
-    expect([wrong.code, wrong.stderr]).toEqual([
+    const unknownCommand = await runCli(["srve"]);
+    expect([unknownCommand.code, unknownCommand.stderr]).toEqual([
       2,
       expect.stringMatching(/Unknown command "srve"/),
     ]);

@@ -175,8 +175,11 @@ it.each<Backend>(["SQLite", "workerd"])(
     expect([failed.code, JSON.parse(failed.stdout)]).toMatchObject([1, [{ id, status: "failed" }]]);
     const removed = await cli(["remove", id]);
     expect([removed.code, removed.stdout]).toEqual([0, "✓ removed; its events are kept\n"]);
-    const again = await cli(["remove", id]);
-    expect([again.code, again.stderr]).toEqual([2, expect.stringMatching(/unknown ID.*list/)]);
+    const secondRemove = await cli(["remove", id]);
+    expect([secondRemove.code, secondRemove.stderr]).toEqual([
+      2,
+      expect.stringMatching(/unknown ID.*list/),
+    ]);
   },
 );
 

@@ -270,7 +270,7 @@ describe("a failing command", () => {
     expect(Date.parse(event.claimed_until ?? "")).toBeGreaterThan(Date.now() + 1_000_000);
     expect(await startExec(["--once", ...agentCommand()]).exit).toBe(0);
     expect(readLog("started")).toHaveLength(1);
-    const other = await sendIssue(api);
+    const secondId = await sendIssue(api);
     for (const code of [1, 1, 0]) {
       const exec = startExec([
         "--once",
@@ -282,8 +282,8 @@ describe("a failing command", () => {
       ]);
       expect(await exec.exit, exec.output().stderr).toBe(code);
     }
-    await waitUntilProcessed(other);
-    expect(await readEvent(other)).toMatchObject({
+    await waitUntilProcessed(secondId);
+    expect(await readEvent(secondId)).toMatchObject({
       attempts: 2,
       note: expect.stringMatching(/^Gave up after 2/),
     });
@@ -465,7 +465,7 @@ describe("a signal", () => {
   it("lets the running command finish, and `exec` starts no other command", async () => {
     const { api, startExec, agentCommand, readLog, openGate, waitForStarts, readEvent } =
       await setup();
-    const [id, other] = [await sendIssue(api), await sendIssue(api)];
+    const [id, nextId] = [await sendIssue(api), await sendIssue(api)];
     const exec = startExec(agentCommand("gate"));
     await waitForStarts(1);
     exec.kill("SIGTERM");
@@ -473,7 +473,7 @@ describe("a signal", () => {
     openGate();
     expect(await exec.exit).toBe(0);
     expect(await readEvent(id)).toMatchObject({ processed: true });
-    expect(await readEvent(other)).toMatchObject({ processed: false, attempts: 0 });
+    expect(await readEvent(nextId)).toMatchObject({ processed: false, attempts: 0 });
     expect(readLog("started")).toHaveLength(1);
   });
 

@@ -122,8 +122,8 @@ describe.each(hosts)("on %s", (host) => {
       for (const method of ["tasks/list", "tasks/result"])
         await expect(rpc(url, TOKEN, method, { taskId })).rejects.toMatchObject({ code: -32601 });
       // A task of one app is unknown in another, and a run without a tool call is not a task.
-      const other = await createApp();
-      await expect(rpc(other.url, TOKEN, "tasks/get", { taskId })).rejects.toThrow("no task");
+      const otherApp = await createApp();
+      await expect(rpc(otherApp.url, TOKEN, "tasks/get", { taskId })).rejects.toThrow("no task");
       const { id } = await sharedMaker.call<{ id: string }>("POST", `/api/flows/${flow.id}/runs`, {
         trigger: "go",
         input: { seconds: 0 },
@@ -197,10 +197,10 @@ describe.each(hosts)("on %s", (host) => {
         name: "another",
         scopes: ["flows:call"],
       });
-      const other = await connectSdk1(url, token);
-      expect((await other.experimental.tasks.listTasks()).tasks).toEqual([]);
+      const otherClient = await connectSdk1(url, token);
+      expect((await otherClient.experimental.tasks.listTasks()).tasks).toEqual([]);
       await expect(
-        other.experimental.tasks.getTaskResult(task.taskId, CallToolResultSchema),
+        otherClient.experimental.tasks.getTaskResult(task.taskId, CallToolResultSchema),
       ).rejects.toThrow("There is no task");
     });
 

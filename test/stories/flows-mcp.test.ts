@@ -150,9 +150,9 @@ describe.each(hosts)("on %s", (host) => {
       const client = await connect(url, TOKEN);
       const missing = await client.call("get_forecast");
       expect(missing).toMatchObject({ isError: true, content: [{ text: "city: is missing" }] });
-      const wrong = await client.call("get_forecast", { city: "Bern", days: 1.5, hours: 2 });
-      expect(wrong.isError).toBe(true);
-      expect(wrong.content[0]?.text).toMatch(
+      const invalid = await client.call("get_forecast", { city: "Bern", days: 1.5, hours: 2 });
+      expect(invalid.isError).toBe(true);
+      expect(invalid.content[0]?.text).toMatch(
         /days: must be an integer.*hours: unexpected argument/,
       );
       await expect(client.call("get_climate")).rejects.toMatchObject({
