@@ -27,7 +27,7 @@ it("adds a server with an immediate check, and calls a tool by the form of its s
       forecast: (given) => ({ ...given, sky: "clear" }),
       fail: () => ({ isError: true, content: [{ type: "text", text: "No such city: Atlantis" }] }),
     },
-    { described: [FORECAST] },
+    { definitions: [FORECAST] },
   );
   const page = await ui.open("/connections");
   await page.getByRole("heading", { name: "No MCP server yet" }).waitFor();
@@ -253,7 +253,7 @@ it("lists the flows that listen to a server, and gives the server a new callback
 });
 
 it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
-  const server = await serveSdk2({ forecast: () => ({}) }, { described: [FORECAST] });
+  const server = await serveSdk2({ forecast: () => ({}) }, { definitions: [FORECAST] });
   const { json } = await ui.call("POST", "/api/connections", {
     name: colorScheme,
     url: server.url,

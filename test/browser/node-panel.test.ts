@@ -314,7 +314,7 @@ describe("the form", () => {
     const server = await serveSdk2(
       { forecast: ({ city }) => ({ city, sky: "clear" }), alert: () => ({}) },
       {
-        described: [
+        definitions: [
           {
             name: "alert",
             inputSchema: {

@@ -176,7 +176,7 @@ const hostileName = (max: number) => `${MARKUP}${RIGHT_TO_LEFT}${WORD}`.slice(0,
 async function setUpHostileDesk(): Promise<{ flow: string; run: string; connection: string }> {
   const server = await serveSdk2(
     { forecast: () => ({}) },
-    { described: [{ name: "forecast", description: `${MARKUP} ${WORD.slice(0, 2_000)}` }] },
+    { definitions: [{ name: "forecast", description: `${MARKUP} ${WORD.slice(0, 2_000)}` }] },
   );
   const { json: connection } = await ui.call("POST", "/api/connections", {
     name: hostileName(200),

@@ -1,7 +1,7 @@
 /** The whole story on a real hub, in the order in which a person meets it. */
 import type { Page } from "playwright-core";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { newest } from "../support/app-clients.ts";
+import { connectNewestVersion } from "../support/app-clients.ts";
 import { deliver, issueOpened } from "../support/deliver.ts";
 import { startWorkerProcess } from "../support/worker-process.ts";
 import {
@@ -190,7 +190,7 @@ async function tellStory(link: string): Promise<void> {
   await page.getByText("Waiting for the first call with the new token…").waitFor();
   const { mcpServers } = JSON.parse((await page.locator("pre").textContent()) ?? "");
   const { url, headers } = mcpServers.desk;
-  const agent = await newest(url, headers.Authorization.replace("Bearer ", ""));
+  const agent = await connectNewestVersion(url, headers.Authorization.replace("Bearer ", ""));
   expect((await agent.tools()).map(({ name }) => name).sort()).toEqual(["greet", "label_issue"]);
   const labelled = await agent.call("label_issue", { number: "7" });
   expect(labelled.structuredContent).toMatchObject({ status: 200, body: { ok: true } });

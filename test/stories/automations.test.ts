@@ -38,7 +38,7 @@ async function startHubWithTracker(backend: Backend) {
       },
     },
     {
-      described: [
+      definitions: [
         {
           name: "add_label",
           description: "Adds a label to an issue.",

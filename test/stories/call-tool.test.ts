@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import { newest } from "../support/app-clients.ts";
+import { connectNewestVersion } from "../support/app-clients.ts";
 import { SECRET } from "../support/deliver.ts";
 import { createFlowMaker, intent, type Node, returns } from "../support/flow-maker.ts";
 import { type Host, hosts, startOn } from "../support/hosts.ts";
@@ -42,7 +42,7 @@ const outputSchema = {
   required: ["degrees"],
   additionalProperties: false,
 };
-const described = [
+const definitions = [
   {
     name: "get_weather",
     inputSchema: {
@@ -60,7 +60,7 @@ async function connect(
   getWeather: NonNullable<Tools[string]>,
   maker = sharedMaker,
 ): Promise<string> {
-  const { url } = await serveSdk2({ get_weather: getWeather }, { described });
+  const { url } = await serveSdk2({ get_weather: getWeather }, { definitions });
   const { id } = await maker.call<{ id: string }>("POST", "/api/connections", {
     name: "Weather",
     url,
@@ -130,7 +130,7 @@ describe.each(hosts)("a tool of a connection, on %s", (host) => {
       return { degrees: 12 };
     });
     const { url } = await publish(connection);
-    const client = await newest(url, TOKEN);
+    const client = await connectNewestVersion(url, TOKEN);
     // The flow returns the result of `get_weather`, or the object of the error branch.
     expect((await client.tools())[0]?.outputSchema).toMatchObject({
       type: "object",
@@ -165,7 +165,7 @@ describe.each(hosts)("a tool of a connection, on %s", (host) => {
     const { url } = await publish(connection, {
       settings: { retries: { attempts: 2, backoffMs: 1 } },
     });
-    const result = await (await newest(url, TOKEN)).call("ask", { city: "Nowhere" });
+    const result = await (await connectNewestVersion(url, TOKEN)).call("ask", { city: "Nowhere" });
     expect(result).toMatchObject({
       structuredContent: { sorry: "no such city", code: "tool_error" },
     });
@@ -182,7 +182,7 @@ describe.each(hosts)("a tool of a connection, on %s", (host) => {
       return new Promise(() => {});
     });
     const { url, app } = await publish(connection);
-    const client = await newest(url, TOKEN);
+    const client = await connectNewestVersion(url, TOKEN);
     const controller = new AbortController();
     const call = client.call(
       "ask",
@@ -198,7 +198,7 @@ describe.each(hosts)("a tool of a connection, on %s", (host) => {
     controller.abort();
     await cancelled.promise;
     await vi.waitFor(async () => {
-      expect((await sharedMaker.runs(app)).items).toMatchObject([{ status: "cancelled" }]);
+      expect((await sharedMaker.listRuns(app)).items).toMatchObject([{ status: "cancelled" }]);
     }, WAIT);
   });
 

@@ -20,7 +20,7 @@ const descriptions = [
 for (const backend of ["SQLite", "PostgreSQL", "workerd"] satisfies Backend[])
   it(`a hub connects to servers of both SDK versions, lists their tools, and calls them, on ${backend}`, async () => {
     const api = await startApi(backend, ALLOW_LOOPBACK);
-    const servers = [await serveSdk2(tools, { described: descriptions }), await serveSdk1(tools)];
+    const servers = [await serveSdk2(tools, { definitions: descriptions }), await serveSdk1(tools)];
     for (const [index, { url, requests }] of servers.entries()) {
       const { json } = await api.expect(201, "POST", "/api/connections", {
         name: `Server ${index}`,
@@ -143,7 +143,7 @@ it.each<Backend>(["SQLite", "workerd"])(
   "the CLI adds, lists, checks and removes a connection, without a secret in its arguments, on %s",
   async (backend) => {
     const { env } = await startApi(backend, ALLOW_LOOPBACK);
-    const server = await serveSdk2(tools, { described: descriptions });
+    const server = await serveSdk2(tools, { definitions: descriptions });
     const cli = (args: string[], extra: Record<string, string> = {}) =>
       runCli(["connection", ...args], { env: { ...env, ...extra } });
 
@@ -247,7 +247,7 @@ it("the CLI adds a server that the hub runs as a command, with only the named en
 it("the CLI stores a connection while no hub runs, and the hub checks it when it starts", async () => {
   const api = await startApi("SQLite", ALLOW_LOOPBACK);
   await api.hub.stop();
-  const server = await serveSdk2(tools, { described: descriptions });
+  const server = await serveSdk2(tools, { definitions: descriptions });
   const env = { SIGNALBOX_DATA: api.env.SIGNALBOX_DATA ?? "", SIGNALBOX_TOKEN: ADMIN };
   const added = await runCli(["connection", "add", "weather", server.url], { env });
   expect([added.code, added.stdout]).toEqual([0, expect.stringContaining("not checked yet")]);

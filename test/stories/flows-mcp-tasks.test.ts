@@ -6,7 +6,7 @@ import { Client as Sdk1Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport as Sdk1Transport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { CallToolResultSchema, CreateTaskResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
-import { clients, newest } from "../support/app-clients.ts";
+import { clients, connectNewestVersion } from "../support/app-clients.ts";
 import { SECRET } from "../support/deliver.ts";
 import { createFlowMaker, intent, returns, waits } from "../support/flow-maker.ts";
 import { type Host, hosts, startOn } from "../support/hosts.ts";
@@ -63,7 +63,7 @@ async function createSlowApp(url: string, seconds: number) {
       ["wait", "end"],
     ],
   );
-  const runStatus = async () => (await maker.runs("slow")).items[0]?.status;
+  const runStatus = async () => (await maker.listRuns("slow")).items[0]?.status;
   return { ...maker, flowId: flow.id, runStatus };
 }
 
@@ -234,8 +234,8 @@ describe.each(hosts)("on %s", (host) => {
       await call;
       const after = await startOn(host, { data, env: ENV });
       onTestFinished(async () => void (await after.stop()));
-      const { runs } = createFlowMaker(after.url, TOKEN);
-      expect((await runs("slow")).items).toMatchObject([{ status: "waiting" }]);
+      const { listRuns } = createFlowMaker(after.url, TOKEN);
+      expect((await listRuns("slow")).items).toMatchObject([{ status: "waiting" }]);
     });
   });
 });
@@ -252,10 +252,10 @@ it("replicas share apps, tasks, and notifications of changed tools", async () =>
   onTestFinished(async () => void (await Promise.all([first.stop(), second.stop()])));
   const maker = await createSlowApp(first.url, 3_600);
   const url = `${second.url}/mcp/slow`;
-  const client = await newest(url, TOKEN);
+  const client = await connectNewestVersion(url, TOKEN);
   expect(await client.tools()).toHaveLength(1);
   const countChanges = await client.listen();
-  await maker.change(maker.flowId, "go", { name: "Proceed" });
+  await maker.changeNode(maker.flowId, "go", { name: "Proceed" });
   await maker.publish(maker.flowId);
   await expect.poll(countChanges).toBe(1);
   expect(await client.tools()).toMatchObject([{ name: "proceed" }]);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { clients, newest } from "../support/app-clients.ts";
+import { clients, connectNewestVersion } from "../support/app-clients.ts";
 import { SECRET } from "../support/deliver.ts";
 import { createFlowMaker, intent, returns, waits } from "../support/flow-maker.ts";
 import { commandSettings, type Host, hosts, startOn } from "../support/hosts.ts";
@@ -103,7 +103,7 @@ const publishLongFlow = (app: string) =>
     ],
   );
 const expectRunStatus = (app: string, status: string) =>
-  expect.poll(async () => (await sharedMaker.runs(app)).items).toMatchObject([{ status }]);
+  expect.poll(async () => (await sharedMaker.listRuns(app)).items).toMatchObject([{ status }]);
 
 describe.each(hosts)("on %s", (host) => {
   useHub(host);
@@ -132,7 +132,7 @@ describe.each(hosts)("on %s", (host) => {
       expect(called.isError).toBeFalsy();
       expect(called.structuredContent).toMatchObject({ of: "Bern", now: "now" });
       expect(JSON.parse(called.content[0]?.text ?? "")).toEqual(called.structuredContent);
-      const { steps } = await sharedMaker.run(String(called._meta?.["signalbox/run"]));
+      const { steps } = await sharedMaker.getRun(String(called._meta?.["signalbox/run"]));
       expect(steps.map(({ node_id }) => node_id).sort()).toEqual([
         "both",
         "end",
@@ -159,7 +159,7 @@ describe.each(hosts)("on %s", (host) => {
         code: -32602,
         message: expect.stringContaining("There is no tool get_climate."),
       });
-      expect((await sharedMaker.runs(app)).items).toEqual([]);
+      expect((await sharedMaker.listRuns(app)).items).toEqual([]);
     });
 
     it("gets an error from a tool that is not connected to any nodes", async () => {
@@ -188,7 +188,7 @@ describe.each(hosts)("on %s", (host) => {
       await expect.poll(countChanges).toBe(1);
       expect(await client.tools()).toHaveLength(2);
 
-      await sharedMaker.change(flow.id, "now", { name: "Current Weather" });
+      await sharedMaker.changeNode(flow.id, "now", { name: "Current Weather" });
       // A draft does not change the tools.
       expect(namesOf(await client.tools())).toContain("get_weather_data");
       await sharedMaker.publish(flow.id);
@@ -202,7 +202,7 @@ describe.each(hosts)("on %s", (host) => {
       expect(called._meta).toMatchObject({ "signalbox/renamedTo": "current_weather" });
 
       const { parameters } = intent("later", "Get Forecast", [city, days], { isActive: false });
-      await sharedMaker.change(flow.id, "later", { parameters });
+      await sharedMaker.changeNode(flow.id, "later", { parameters });
       await sharedMaker.publish(flow.id);
       await expect.poll(countChanges).toBe(3);
       expect(namesOf(await client.tools())).toEqual(["current_weather"]);
@@ -303,7 +303,7 @@ describe.each(hosts)("on %s", (host) => {
   it("a client without a session cancels the run when it disconnects after the first progress message", async () => {
     const { app, url } = await createApp();
     await publishLongFlow(app);
-    const client = await newest(url, TOKEN);
+    const client = await connectNewestVersion(url, TOKEN);
     const firstProgress = Promise.withResolvers<void>();
     const call = client
       .call("go", {}, { onprogress: () => firstProgress.resolve() })
@@ -330,7 +330,7 @@ describe.each(hosts)("on %s", (host) => {
       ],
       [...policies.map((id): [string, string] => [id, "work"]), ["work", "end"]],
     );
-    const client = await newest(url, TOKEN);
+    const client = await connectNewestVersion(url, TOKEN);
     const call = async (name: string, lane = "a") => {
       const { isError, content, structuredContent } = await client.call(name, { lane });
       return isError ? content[0]?.text : structuredContent;
@@ -351,7 +351,7 @@ describe.each(hosts)("on %s", (host) => {
     expect(skipped.toSorted()).toEqual([{ of: "a" }, busy, busy]);
     expect(replaced.toSorted()).toEqual([replacement, replacement, { of: "a" }, { of: "a" }]);
     expect(inOtherLane).toEqual([{ of: "b" }, { of: "b" }, { of: "b" }]);
-    const runs = (await sharedMaker.runs(app)).items;
+    const runs = (await sharedMaker.listRuns(app)).items;
     expect(runs.filter(({ status }) => status === "cancelled")).toHaveLength(2);
     expect(runs).toHaveLength(10);
   });
@@ -365,7 +365,7 @@ describe.each(hosts)("on %s", (host) => {
         [intent("go", "Get Weather"), returns("end", { value })],
         [["go", "end"]],
       );
-    const client = await newest(url, TOKEN);
+    const client = await connectNewestVersion(url, TOKEN);
     expect(namesOf(await client.tools())).toEqual([
       "get_weather",
       "get_weather_2",
@@ -381,7 +381,7 @@ describe.each(hosts)("on %s", (host) => {
     expect(flow.warnings.map(({ message }) => message)).toContain(
       "This flow has no trigger nodes and cannot be executed via MCP.",
     );
-    expect(await (await newest(url, TOKEN)).tools()).toEqual([]);
+    expect(await (await connectNewestVersion(url, TOKEN)).tools()).toEqual([]);
   });
 
   it("an app lists a thousand tools in pages", async ({ skip }) => {
@@ -450,7 +450,7 @@ describe.each(hosts)("on %s", (host) => {
       const { app, url } = await createApp();
       await publishWeather(app);
       const { token } = await createTokenByCli(settings);
-      const client = await newest(url, token);
+      const client = await connectNewestVersion(url, token);
       expect((await client.call("get_weather_data", { city: "Bern" })).isError).toBeFalsy();
     });
 
@@ -548,8 +548,10 @@ describe.each(hosts)("on %s", (host) => {
         });
       expect(await rpc(url, ada, "tasks/get", { taskId })).toMatchObject({ status: "working" });
 
-      await expect(newest(url, both)).rejects.toThrow();
-      expect(namesOf(await (await newest(`${url}?tenant=1`, both)).tools())).toEqual(["of_ada"]);
+      await expect(connectNewestVersion(url, both)).rejects.toThrow();
+      expect(namesOf(await (await connectNewestVersion(`${url}?tenant=1`, both)).tools())).toEqual([
+        "of_ada",
+      ]);
     });
 
     it("ends when the token is revoked, and the hub closes the stream of tool changes", async () => {

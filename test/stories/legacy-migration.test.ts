@@ -18,7 +18,7 @@ import {
   legacyFlows,
 } from "../fixtures/legacy-database.ts";
 import { ADMIN } from "../support/api-client.ts";
-import { newest } from "../support/app-clients.ts";
+import { connectNewestVersion } from "../support/app-clients.ts";
 import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
@@ -111,7 +111,9 @@ async function expectOutputs(hub: HubProcess, form: LegacyForm): Promise<void> {
 }
 
 const toolNamesOf = async (hub: HubProcess, app: string) =>
-  (await (await newest(`${hub.url}/mcp/${app}`, ADMIN)).tools()).map(({ name }) => name);
+  (await (await connectNewestVersion(`${hub.url}/mcp/${app}`, ADMIN)).tools()).map(
+    ({ name }) => name,
+  );
 
 describe.each(FORMS)("a legacy database with %s", (form) => {
   it("is migrated when the hub starts, and the published flows run", async () => {

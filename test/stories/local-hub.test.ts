@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { newest } from "../support/app-clients.ts";
+import { connectNewestVersion } from "../support/app-clients.ts";
 import { deliver, SECRET } from "../support/deliver.ts";
 import { greeting } from "../support/flow-samples.ts";
 import {
@@ -250,7 +250,7 @@ it("a running hub notifies its clients of pushed flows", async () => {
   writeFileSync(file, JSON.stringify({ ...greeting, name: "A draft" }));
   expect((await runCli(["import-flows", file, "--app", "desk"], { env })).code).toBe(0);
   const { token } = readHubFile(hub.data);
-  const client = await newest(`${hub.url}/mcp/desk`, token);
+  const client = await connectNewestVersion(`${hub.url}/mcp/desk`, token);
   expect(await client.tools()).toEqual([]);
   const changes = await client.listen();
   mkdirSync(join(folder, "flows", "desk"), { recursive: true });

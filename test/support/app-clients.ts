@@ -36,7 +36,7 @@ interface AppClient {
     args?: Record<string, unknown>,
     options?: { onprogress?: (progress: Progress) => void; signal?: AbortSignal },
   ): Promise<ToolResult>;
-  /** Returns a counter of `tools/list_changed` notifications from now on. */
+  /** Starts to count `tools/list_changed` notifications. Returns a function that returns the count. */
   listen(): Promise<() => number>;
   close(): Promise<void>;
 }
@@ -47,7 +47,8 @@ const withToken = (token: string) => ({
   requestInit: { headers: { authorization: `Bearer ${token}` } },
 });
 
-const sdk2 =
+/** Returns a function that connects a client of SDK 2, and checks the negotiated protocol version. */
+const createSdk2Connect =
   (options: ConstructorParameters<typeof Client>[1], version?: string): Connect =>
   async (url, token) => {
     const client = new Client({ name: "story", version: "1" }, options);
@@ -75,7 +76,7 @@ const sdk2 =
     };
   };
 
-const sdk1: Connect = async (url, token) => {
+const connectSdk1: Connect = async (url, token) => {
   const client = new Sdk1Client({ name: "story", version: "1" });
   await client.connect(new Sdk1Transport(new URL(url), withToken(token)) as never);
   onTestFinished(() => client.close());
@@ -83,14 +84,14 @@ const sdk1: Connect = async (url, token) => {
     title: client.getServerVersion()?.title,
     instructions: client.getInstructions(),
     async tools() {
-      const all: Tool[] = [];
+      const tools: Tool[] = [];
       let cursor: string | undefined;
       do {
         const page = await client.listTools(cursor === undefined ? {} : { cursor });
-        all.push(...(page.tools as Tool[]));
+        tools.push(...(page.tools as Tool[]));
         cursor = page.nextCursor;
       } while (cursor !== undefined);
-      return all;
+      return tools;
     },
     call: async (name, args = {}, options) =>
       (await client.callTool({ name, arguments: args }, undefined, options as never)) as ToolResult,
@@ -105,15 +106,22 @@ const sdk1: Connect = async (url, token) => {
   };
 };
 
-const sdk2With = (version: string) => sdk2({ supportedProtocolVersions: [version] }, version);
+const createPinnedConnect = (version: string) =>
+  createSdk2Connect({ supportedProtocolVersions: [version] }, version);
 
-export const newest = sdk2({ versionNegotiation: { mode: "auto" } }, "2026-07-28");
+export const connectNewestVersion = createSdk2Connect(
+  { versionNegotiation: { mode: "auto" } },
+  "2026-07-28",
+);
 
 export const clients: [string, Connect][] = [
-  ["SDK 2.x, negotiated version", newest],
-  ["SDK 2.x, 2026-07-28", sdk2({ versionNegotiation: { mode: { pin: "2026-07-28" } } })],
-  ["SDK 2.x, 2025-11-25", sdk2With("2025-11-25")],
-  ["SDK 2.x, 2025-06-18", sdk2With("2025-06-18")],
-  ["SDK 2.x, 2025-03-26", sdk2With("2025-03-26")],
-  ["SDK 1.x", sdk1],
+  ["SDK 2.x, negotiated version", connectNewestVersion],
+  [
+    "SDK 2.x, 2026-07-28",
+    createSdk2Connect({ versionNegotiation: { mode: { pin: "2026-07-28" } } }),
+  ],
+  ["SDK 2.x, 2025-11-25", createPinnedConnect("2025-11-25")],
+  ["SDK 2.x, 2025-06-18", createPinnedConnect("2025-06-18")],
+  ["SDK 2.x, 2025-03-26", createPinnedConnect("2025-03-26")],
+  ["SDK 1.x", connectSdk1],
 ];

@@ -76,14 +76,14 @@ export function createFlowMaker(url: string, token: string) {
     ): Promise<FlowResponse> {
       return this.publish((await this.draft(app, name, nodes, edges)).id);
     },
-    change: (flow: string, node: string, change: object) =>
+    changeNode: (flow: string, node: string, change: object) =>
       call<FlowResponse>("PATCH", `/api/flows/${flow}/nodes/${node}`, change),
-    run: (id: string) =>
+    getRun: (id: string) =>
       call<{ status: string; steps: { node_id: string; status: string }[] }>(
         "GET",
         `/api/runs/${id}`,
       ),
-    runs: (app: string) =>
+    listRuns: (app: string) =>
       call<{ items: { id: string; status: string }[] }>("GET", `/api/runs?app=${app}`),
   };
 }

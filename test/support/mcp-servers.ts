@@ -1,4 +1,4 @@
-/** MCP servers on the loopback address, as they are in the field. */
+/** Starts MCP servers on the loopback address: with SDK version 2, with SDK version 1, and without an SDK. */
 import { randomUUID } from "node:crypto";
 import {
   createServer,
@@ -19,17 +19,18 @@ import {
 import { createMcpHandler, type McpHttpHandler, Server } from "@modelcontextprotocol/server";
 import { onTestFinished } from "vitest";
 
-type Reply = Record<string, unknown>;
+type JsonObject = Record<string, unknown>;
 
-/** What a tool answers, given its arguments and the `_meta` of the request. */
+/** Tools by name. Each returns its result for the arguments and the context of a call. */
 export type Tools = Record<
   string,
   (
-    given: Reply,
-    call: { meta: Reply; signal: AbortSignal; progress(done: number): Promise<void> },
+    args: JsonObject,
+    call: { meta: JsonObject; signal: AbortSignal; progress(done: number): Promise<void> },
   ) => unknown
 >;
 
+/** A tool in the response to `tools/list`. */
 export interface ListedTool {
   name: string;
   inputSchema?: object;
@@ -51,11 +52,11 @@ export async function listen(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, close };
 }
 
-const listed = (tools: Tools, described: ListedTool[]) =>
+const listTools = (tools: Tools, definitions: ListedTool[]) =>
   Object.keys(tools).map((name) => ({
     name,
     inputSchema: { type: "object" as const },
-    ...described.find((tool) => tool.name === name),
+    ...definitions.find((tool) => tool.name === name),
   })) as { name: string; inputSchema: { type: "object" } }[];
 
 const toResult = (value: unknown) =>
@@ -66,22 +67,22 @@ const toResult = (value: unknown) =>
         structuredContent: value,
       }) as { content: [] };
 
-/** A server of the SDK's version 2: stateless, and `initialize` for older clients. */
+/** A server of SDK version 2. It is stateless, and supports `initialize` for clients of earlier versions. */
 export async function serveSdk2(
   tools: Tools,
-  { described = [] as ListedTool[], capabilities = { tools: {} } as object } = {},
+  { definitions = [] as ListedTool[], capabilities = { tools: {} } as object } = {},
 ) {
   const requests: { method: string; headers: Headers }[] = [];
   const handler: McpHttpHandler = createMcpHandler(() => {
     const server = new Server({ name: "sdk2", version: "2" }, { capabilities });
-    server.setRequestHandler("tools/list", () => ({ tools: listed(tools, described) }));
+    server.setRequestHandler("tools/list", () => ({ tools: listTools(tools, definitions) }));
     server.setRequestHandler("tools/call", async ({ params }, context) => {
       const { _meta: meta = {} } = params;
       const value = await tools[params.name]?.(params.arguments ?? {}, {
-        meta: meta as Reply,
+        meta: meta as JsonObject,
         signal: context.mcpReq.signal,
         progress: async (done) => {
-          const progressToken = (context.mcpReq._meta as Reply | undefined)
+          const progressToken = (context.mcpReq._meta as JsonObject | undefined)
             ?.progressToken as string;
           await context.mcpReq.notify({
             method: "notifications/progress",
@@ -93,16 +94,16 @@ export async function serveSdk2(
     });
     return server;
   });
-  const served = await listen(
+  const listening = await listen(
     getRequestListener((request) => {
       requests.push({ method: request.method, headers: request.headers });
       return handler.fetch(request);
     }),
   );
-  return { ...served, requests, handler };
+  return { ...listening, requests, handler };
 }
 
-/** A server of the SDK's version 1, with sessions. `forget` ends all of them, like a restart. */
+/** A server of SDK version 1, with sessions. A test that clears `sessions` ends all of them, like a restart. */
 export async function serveSdk1(tools: Tools, { listChanged = false } = {}) {
   const sessions = new Map<string, { transport: Sdk1Transport; server: Sdk1Server }>();
   const requests: { method: string | undefined; headers: IncomingMessage["headers"] }[] = [];
@@ -116,7 +117,7 @@ export async function serveSdk1(tools: Tools, { listChanged = false } = {}) {
       { name: "sdk1", version: "1" },
       { capabilities: { tools: listChanged ? { listChanged } : {} } },
     );
-    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listed(tools, []) }));
+    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listTools(tools, []) }));
     server.setRequestHandler(CallToolRequestSchema, async ({ params }, context) =>
       toResult(
         await tools[params.name]?.(params.arguments ?? {}, {
@@ -138,12 +139,12 @@ export async function serveSdk1(tools: Tools, { listChanged = false } = {}) {
     await server.connect(transport);
     return transport;
   };
-  const served = await listen(async (request, response) => {
+  const listening = await listen(async (request, response) => {
     requests.push({ method: request.method, headers: request.headers });
     const id = request.headers["mcp-session-id"];
-    const known = typeof id === "string" ? sessions.get(id)?.transport : undefined;
+    const transport = typeof id === "string" ? sessions.get(id)?.transport : undefined;
     const body: unknown = request.method === "POST" ? JSON.parse(await text(request)) : undefined;
-    if (known) return known.handleRequest(request, response, body);
+    if (transport) return transport.handleRequest(request, response, body);
     if (isInitializeRequest(body))
       return (await openSession()).handleRequest(request, response, body);
     const error = { code: -32_000, message: id ? "Session not found" : "No session" };
@@ -151,26 +152,26 @@ export async function serveSdk1(tools: Tools, { listChanged = false } = {}) {
       .writeHead(id ? 404 : 400, { "content-type": "application/json" })
       .end(JSON.stringify({ jsonrpc: "2.0", error, id: null }));
   });
-  return { ...served, sessions, requests };
+  return { ...listening, sessions, requests };
 }
 
 interface RawRequest {
   id: number | string | undefined;
   method: string;
-  params: Reply;
+  params: JsonObject;
   http: IncomingMessage;
 }
 
 /**
- * A hand-written server: answers POST with SSE, keeps no session, works without `initialize`, and
- * answers GET with 405. `answer` returns a result, or writes the response itself.
+ * A server without an SDK: it responds to POST with SSE and to GET with 405, has no sessions, and works
+ * without `initialize`. `answer` returns the result of a request, or writes the response itself.
  */
 export async function serveRaw(
   answer: (request: RawRequest, response: ServerResponse) => unknown,
   { capabilities = { tools: {} } as object } = {},
 ) {
   const requests: RawRequest[] = [];
-  const served = await listen(async (http, response) => {
+  const listening = await listen(async (http, response) => {
     if (http.method !== "POST") return response.writeHead(405).end();
     const { id, method, params = {} } = JSON.parse(await text(http));
     const request = { id, method, params, http };
@@ -193,5 +194,5 @@ export async function serveRaw(
     const result = await answer(request, response);
     if (!response.headersSent && result !== undefined) send({ result });
   });
-  return { ...served, requests };
+  return { ...listening, requests };
 }

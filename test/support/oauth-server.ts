@@ -1,7 +1,7 @@
 /**
- * An authorization server, and an MCP server that accepts its tokens, on the loopback address. It
- * follows the specification as far as its clients can see: exact redirects, PKCE, one-time codes,
- * rotated refresh tokens. Every consent is given, unless `deny` is set.
+ * An authorization server, and an MCP server that accepts its tokens, on the loopback address. The
+ * authorization server checks redirect URIs, PKCE and one-time codes, and rotates refresh tokens. It consents
+ * to every authorization request, unless `control.deny` is set.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { text } from "node:stream/consumers";
@@ -17,11 +17,11 @@ interface Code {
 export interface OAuthServerOptions {
   tools?: Tools;
   expiresIn?: number;
-  /** Whether clients may register. */
-  registers?: boolean;
-  /** Whether the URL of a metadata document is accepted as a client id. */
-  cimd?: boolean;
-  /** Whether it offers device codes. The person enters them after `approveAfter` polls. */
+  /** Whether clients can register. */
+  allowsRegistration?: boolean;
+  /** Whether the URL of a client id metadata document is accepted as a client id. */
+  acceptsMetadataUrls?: boolean;
+  /** Offers device codes, which are approved after `approveAfter` token requests. */
   device?: { approveAfter: number };
 }
 
@@ -29,24 +29,24 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
   const {
     tools = { echo: () => ({}) },
     expiresIn = 3_600,
-    registers = true,
-    cimd = false,
+    allowsRegistration = true,
+    acceptsMetadataUrls = false,
     device,
   } = options;
   const clients = new Map<string, { redirect_uris: string[]; client_secret?: string }>();
   const codes = new Map<string, Code>();
   const refreshTokens = new Map<string, { client: string; isUsed: boolean }>();
   const accessTokens = new Set<string>();
-  const grants: URLSearchParams[] = [];
+  const tokenRequests: URLSearchParams[] = [];
   const revoked: string[] = [];
-  /** Every token, also those that are no longer valid. */
+  /** Every issued token, also those that are no longer valid. */
   const issued: string[] = [];
   const control = {
     /** Answers the next token requests with this error. */
     failWith: undefined as { error: string; error_description?: string } | undefined,
-    /** Waits before it answers a token request. */
+    /** Awaited before the response to each token request. */
     beforeToken: async () => {},
-    /** Waits before it answers a revocation, with this status. */
+    /** Awaited before the response to each revocation. */
     beforeRevocation: async () => {},
     revocationStatus: 200,
     /** The `iss` of the next authorization responses. */
@@ -66,45 +66,45 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
     if (url.pathname === "/.well-known/oauth-authorization-server")
       return json(200, {
         issuer: origin,
-        // For browsers, another site than a hub on 127.0.0.1.
+        // For browsers, `localhost` and the 127.0.0.1 of the hub are different sites.
         authorization_endpoint: `${origin.replace("127.0.0.1", "localhost")}/authorize`,
-        client_id_metadata_document_supported: cimd,
+        client_id_metadata_document_supported: acceptsMetadataUrls,
         token_endpoint: `${origin}/token`,
         revocation_endpoint: `${origin}/revoke`,
         ...(device && { device_authorization_endpoint: `${origin}/device` }),
-        ...(registers && { registration_endpoint: `${origin}/register` }),
+        ...(allowsRegistration && { registration_endpoint: `${origin}/register` }),
         response_types_supported: ["code"],
         grant_types_supported: ["authorization_code", "refresh_token"],
         code_challenge_methods_supported: ["S256"],
         token_endpoint_auth_methods_supported: ["none", "client_secret_post"],
         authorization_response_iss_parameter_supported: true,
       });
-    if (url.pathname === "/register" && registers) {
+    if (url.pathname === "/register" && allowsRegistration) {
       const metadata = JSON.parse(body) as { redirect_uris: string[] };
       const client_id = `client-${randomUUID()}`;
       clients.set(client_id, metadata);
       return json(201, { ...metadata, client_id });
     }
     if (url.pathname === "/authorize") {
-      const given = url.searchParams;
-      const client = clients.get(given.get("client_id") ?? "");
-      const redirect = given.get("redirect_uri") ?? "";
+      const query = url.searchParams;
+      const client = clients.get(query.get("client_id") ?? "");
+      const redirect = query.get("redirect_uri") ?? "";
       if (!client?.redirect_uris.includes(redirect)) return json(400, { error: "bad redirect" });
-      const to = new URL(redirect);
-      to.searchParams.set("state", given.get("state") ?? "");
-      to.searchParams.set("iss", control.iss ?? issuer);
-      if (control.deny) to.searchParams.set("error", "access_denied");
+      const target = new URL(redirect);
+      target.searchParams.set("state", query.get("state") ?? "");
+      target.searchParams.set("iss", control.iss ?? issuer);
+      if (control.deny) target.searchParams.set("error", "access_denied");
       else {
         const code = `code-${randomUUID()}`;
         codes.set(code, {
-          client: given.get("client_id") ?? "",
+          client: query.get("client_id") ?? "",
           redirect,
-          challenge: given.get("code_challenge") ?? "",
-          resource: given.get("resource"),
+          challenge: query.get("code_challenge") ?? "",
+          resource: query.get("resource"),
         });
-        to.searchParams.set("code", code);
+        target.searchParams.set("code", code);
       }
-      return void response.writeHead(302, { location: to.href }).end();
+      return void response.writeHead(302, { location: target.href }).end();
     }
     if (url.pathname === "/device" && device)
       return json(200, {
@@ -125,7 +125,7 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
     if (url.pathname !== "/token") return json(404, {});
 
     const form = new URLSearchParams(body);
-    grants.push(form);
+    tokenRequests.push(form);
     await control.beforeToken();
     if (control.failWith) return json(400, control.failWith);
     const problem = problemOf(form);
@@ -143,7 +143,7 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
     const grant = form.get("grant_type") ?? "";
     if (grant === "refresh_token") return refresh(form);
     if (!grant.endsWith(":device_code")) return redeem(form);
-    return grants.length > (device?.approveAfter ?? 0) ? undefined : "authorization_pending";
+    return tokenRequests.length > (device?.approveAfter ?? 0) ? undefined : "authorization_pending";
   }
 
   function redeem(form: URLSearchParams): string | undefined {
@@ -161,7 +161,7 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
     return isValid ? undefined : "invalid_grant";
   }
 
-  /** A refresh token that is used twice ends all of them. */
+  /** A refresh token is valid once. An invalid or repeated one revokes all tokens. */
   function refresh(form: URLSearchParams): string | undefined {
     const token = refreshTokens.get(form.get("refresh_token") ?? "");
     if (token && !token.isUsed && token.client === form.get("client_id")) {
@@ -174,7 +174,7 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
   }
 
   const mcp = await serveSdk2(tools);
-  const guarded = await listen(async (request, response) => {
+  const resourceServer = await listen(async (request, response) => {
     const origin = `http://${request.headers.host}`;
     const metadata = `${origin}/.well-known/oauth-protected-resource/mcp`;
     if (request.url === new URL(metadata).pathname)
@@ -186,27 +186,29 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
       return void response
         .writeHead(401, { "www-authenticate": `Bearer resource_metadata="${metadata}"` })
         .end(`unknown token ${token}`);
-    const answer = await fetch(mcp.url, {
+    const mcpResponse = await fetch(mcp.url, {
       method: "POST",
       headers: request.headers as Record<string, string>,
       body: await text(request),
     });
     response
-      .writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" })
-      .end(await answer.text());
+      .writeHead(mcpResponse.status, {
+        "content-type": mcpResponse.headers.get("content-type") ?? "",
+      })
+      .end(await mcpResponse.text());
   });
 
   return {
-    url: guarded.url,
+    url: resourceServer.url,
     issuer,
     clients,
-    grants,
+    tokenRequests,
     revoked,
     issued,
     accessTokens,
     refreshTokens,
     control,
-    /** What a browser does: opens the page, and returns the parameters of the redirect. */
+    /** Opens the authorization URL as a browser does, and returns the redirect with its parameters. */
     async consent(authorizationUrl: string): Promise<{ to: URL; params: Record<string, string> }> {
       const response = await fetch(authorizationUrl, { redirect: "manual" });
       const location = response.headers.get("location");

@@ -1,4 +1,4 @@
-/** Connections as the hub opens them, to servers on the loopback address. */
+/** Opens connections to MCP servers on the loopback address, as the hub does. */
 import { onTestFinished } from "vitest";
 import type { OpenCommand } from "../../packages/hub/src/connections/command.ts";
 import type { ConnectionError } from "../../packages/hub/src/connections/connection-error.ts";
@@ -28,7 +28,7 @@ export interface OpenConnectionsOptions {
   timers?: Timers;
   allowPrivate?: AllowPrivate;
   openCommand?: OpenCommand;
-  /** Needed for connections that a person authorizes. */
+  /** Required for connections that a person authorizes with OAuth. */
   store?: ConnectionGrantStore;
 }
 
@@ -46,13 +46,13 @@ export function openConnections({
   });
   const tokens = new BoundedMap<string, OAuthTokens>(100);
   const listChanges: string[] = [];
-  let opened = 0;
+  let openedCount = 0;
   const random = () => 0.5;
   const connections = createConnections({
     timers,
     random,
     async open(connection, signal) {
-      opened += 1;
+      openedCount += 1;
       return openClient({
         connection,
         credentials: await unsealCredentials(connection.sealed, seal),
@@ -70,18 +70,18 @@ export function openConnections({
     },
   });
   onTestFinished(() => connections.close());
-  return { ...connections, listChanges, opened: () => opened };
+  return { ...connections, listChanges, openedCount: () => openedCount };
 }
 
-let created = 0;
+let createdCount = 0;
 
 export async function newConnection(
   target: string | Connection["target"],
   credentials: Credentials = {},
 ): Promise<Connection> {
-  created += 1;
+  createdCount += 1;
   return {
-    id: `server-${created}`,
+    id: `server-${createdCount}`,
     tenant: "local",
     name: "Server",
     target: typeof target === "string" ? { url: target } : target,
@@ -100,15 +100,16 @@ export async function newConnection(
   };
 }
 
-/** Options of a call that has time enough on a busy machine. */
-export const patient = (options: Partial<CallOptions> = {}): CallOptions => ({
+/** Options of a call with a timeout that suffices on a busy machine. */
+export const callOptions = (options: Partial<CallOptions> = {}): CallOptions => ({
   signal: new AbortController().signal,
   timeoutMs: 60_000,
   ...options,
 });
 
-export async function failure(work: Promise<unknown>): Promise<ConnectionError> {
-  const [outcome] = await Promise.allSettled([work]);
+/** Returns the error with which a call fails. */
+export async function catchError(call: Promise<unknown>): Promise<ConnectionError> {
+  const [outcome] = await Promise.allSettled([call]);
   if (outcome?.status === "rejected") return outcome.reason;
   throw new Error(`the call did not fail: ${JSON.stringify(outcome)}`);
 }

@@ -82,7 +82,7 @@ it("signs in by the link of the error message, and saves the tokens for the user
     expect.stringContaining(`Sign in to the hub at ${url}: open http://127.0.0.1:`),
     `signed in to the hub at ${url}.`,
   ]);
-  expect(server.grants.map((form) => form.get("resource"))).toEqual([url]);
+  expect(server.tokenRequests.map((form) => form.get("resource"))).toEqual([url]);
   expect([...server.clients.values()]).toMatchObject([
     { client_name: "Signalbox bridge", redirect_uris: [expect.stringMatching(/\/callback$/)] },
   ]);
@@ -102,7 +102,7 @@ it("refreshes before the token expires, and signs in again when the hub has ende
   await signIn();
   advance(3_600_000 - 30_000);
   expect(await call()).not.toBe(401);
-  expect(server.grants.map((form) => form.get("grant_type"))).toEqual([
+  expect(server.tokenRequests.map((form) => form.get("grant_type"))).toEqual([
     "authorization_code",
     "refresh_token",
   ]);
@@ -160,7 +160,7 @@ it("refreshes once for several processes, also if one of them died with the lock
   server.control.beforeToken = async () => {};
   const tokens = new Set(outputs.map((output) => output.replace("ready ", "")));
   expect([...tokens]).toEqual([JSON.parse(readFileSync(file.path, "utf8")).tokens.access]);
-  expect(server.grants.map((form) => form.get("grant_type"))).toEqual([
+  expect(server.tokenRequests.map((form) => form.get("grant_type"))).toEqual([
     "authorization_code",
     "refresh_token",
   ]);

@@ -2,10 +2,10 @@
 import { expect, it, onTestFinished } from "vitest";
 import { serveOAuthMcp } from "../../../../test/support/oauth-server.ts";
 import {
-  failure,
+  callOptions,
+  catchError,
   newConnection,
   openConnections,
-  patient,
   seal,
 } from "../../../../test/support/open-connections.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
@@ -39,7 +39,8 @@ async function open(
   await store.createConnection(connection, timers.now());
   /** The connections of one process of the hub. */
   const replica = () => openConnections({ timers, store });
-  const callTool = (connections = replica()) => connections.callTool(connection, call, patient());
+  const callTool = (connections = replica()) =>
+    connections.callTool(connection, call, callOptions());
   const consent = async () => {
     const { url } = await authorizations.begin(connection, { by, hubUrl: HUB });
     const { to, params } = await server.consent(url);
@@ -68,7 +69,7 @@ async function open(
 
 it("calls the server with the person's token, and refreshes the token before it expires", async () => {
   const { server, timers, callTool, authorize, grant, connection } = await open();
-  expect(await failure(callTool())).toMatchObject({
+  expect(await catchError(callTool())).toMatchObject({
     code: "needs_authorization",
     message: expect.stringMatching(/not authorized.*Authorize/),
   });
@@ -80,10 +81,10 @@ it("calls the server with the person's token, and refreshes the token before it 
   const { sealed } = (await grant()) ?? {};
   for (const token of [...server.accessTokens, ...server.refreshTokens.keys()])
     expect(sealed).not.toContain(token);
-  expect(server.grants.map((form) => form.get("resource"))).toEqual([server.url]);
+  expect(server.tokenRequests.map((form) => form.get("resource"))).toEqual([server.url]);
   timers.advance(3_600_000 - 30_000);
   expect(await callTool()).toMatchObject({ isError: false });
-  expect(server.grants.map((form) => form.get("grant_type"))).toEqual([
+  expect(server.tokenRequests.map((form) => form.get("grant_type"))).toEqual([
     "authorization_code",
     "refresh_token",
   ]);
@@ -104,7 +105,7 @@ it("refreshes a token once for all processes after the server has answered 401",
       releaseToken = resolve;
     });
   const calling = Promise.all([...replicas, ...replicas].map(callTool));
-  await expect.poll(() => server.grants.length).toBe(2);
+  await expect.poll(() => server.tokenRequests.length).toBe(2);
   releaseToken();
   let isDone = false;
   void calling.finally(() => {
@@ -118,7 +119,7 @@ it("refreshes a token once for all processes after the server has answered 401",
     }, WAIT)
     .toBe(true);
   for (const answer of await calling) expect(answer).toMatchObject({ isError: false });
-  expect(server.grants).toHaveLength(2);
+  expect(server.tokenRequests).toHaveLength(2);
 });
 
 it("needs a new authorization when a refresh fails permanently, and masks the token in the error", async () => {
@@ -128,17 +129,17 @@ it("needs a new authorization when a refresh fails permanently, and masks the to
   const refresh = [...server.refreshTokens.keys()][0];
   timers.advance(3_600_000);
   server.control.failWith = { error: "temporarily_unavailable", error_description: "later" };
-  expect(await failure(callTool())).toMatchObject({ code: "unauthorized" });
+  expect(await catchError(callTool())).toMatchObject({ code: "unauthorized" });
   server.control.failWith = { error: "invalid_grant", error_description: `no ${refresh}` };
-  const failed = await failure(callTool());
+  const failed = await catchError(callTool());
   expect(failed.code).toBe("needs_authorization");
   expect(failed.message).toMatch(/invalid_grant: no .*Authorize the hub again/);
   expect(failed.message).not.toContain(refresh);
   expect(await grant()).toMatchObject({ sealed: null, error: expect.stringContaining("invalid") });
   expect(await store.nextConnectionDue()).toBeLessThanOrEqual(timers.now());
-  const requests = server.grants.length;
-  expect(await failure(callTool())).toMatchObject({ message: failed.message });
-  expect(server.grants).toHaveLength(requests);
+  const requests = server.tokenRequests.length;
+  expect(await catchError(callTool())).toMatchObject({ message: failed.message });
+  expect(server.tokenRequests).toHaveLength(requests);
   server.control.failWith = undefined;
   await authorize();
   expect(await callTool()).toMatchObject({ isError: false });
@@ -147,7 +148,7 @@ it("needs a new authorization when a refresh fails permanently, and masks the to
 it("accepts a response only once, only in the session that began it, and only of the right issuer", async () => {
   const { server, authorizations, connection, callTool, consent, authorize, timers } = await open();
   const complete = (changed: object, params = {}) =>
-    failure(authorizations.complete(connection, { by, state: "", ...params, ...changed }));
+    catchError(authorizations.complete(connection, { by, state: "", ...params, ...changed }));
   const params = await consent();
   expect(await complete({ by: "another" }, params)).toMatchObject({ code: "conflict" });
   expect(await complete({ state: `${connection.id}.guess` }, params)).toMatchObject({
@@ -157,7 +158,7 @@ it("accepts a response only once, only in the session that began it, and only of
     code: "unauthorized",
     message: expect.stringMatching(/issuer/i),
   });
-  expect(server.grants).toEqual([]);
+  expect(server.tokenRequests).toEqual([]);
   expect(await complete({}, params)).toMatchObject({ code: "conflict" }); // used by the previous attempt
   const late = await consent();
   timers.advance(10 * 60_000);
@@ -166,7 +167,7 @@ it("accepts a response only once, only in the session that began it, and only of
   expect(await complete({}, await consent())).toMatchObject({
     message: expect.stringContaining("access_denied"),
   });
-  expect(await failure(callTool())).toMatchObject({ code: "needs_authorization" });
+  expect(await catchError(callTool())).toMatchObject({ code: "needs_authorization" });
   server.control.deny = false;
   await authorize();
   expect(await callTool()).toMatchObject({ isError: false });
@@ -181,7 +182,7 @@ it("deletes and revokes the tokens when the person signs out", async () => {
   await authorizations.signOut(connection);
   expect(server.revoked).toEqual(refresh);
   expect(await grant()).toMatchObject({ sealed: null, error: null });
-  expect(await failure(callTool(other))).toMatchObject({ code: "needs_authorization" });
+  expect(await catchError(callTool(other))).toMatchObject({ code: "needs_authorization" });
 });
 
 it("revokes the tokens of a removed connection", async () => {
@@ -246,14 +247,14 @@ it("does not use a token for another URL than that for which it was granted", as
   const { connection, replica, authorize } = await open();
   await authorize();
   const moved = { ...connection, revision: 2, target: { url: `${HUB}/mcp` } };
-  expect(await failure(replica().callTool(moved, call, patient()))).toMatchObject({
+  expect(await catchError(replica().callTool(moved, call, callOptions()))).toMatchObject({
     code: "needs_authorization",
     message: expect.stringContaining("has changed"),
   });
 });
 
 it("uses the URL of its metadata document as client_id if the hub has a public URL", async () => {
-  const { authorizations, connection, server } = await open({ cimd: true });
+  const { authorizations, connection, server } = await open({ acceptsMetadataUrls: true });
   const begun = await authorizations.begin(connection, { by, hubUrl: "https://hub.example" });
   const { searchParams } = new URL(begun.url);
   expect(searchParams.get("client_id")).toBe("https://hub.example/oauth/client.json");
@@ -262,14 +263,14 @@ it("uses the URL of its metadata document as client_id if the hub has a public U
 });
 
 it("uses the configured client if the authorization server does not register clients", async () => {
-  const none = await open({ registers: false });
-  expect(await failure(none.authorize())).toMatchObject({
+  const none = await open({ allowsRegistration: false });
+  expect(await catchError(none.authorize())).toMatchObject({
     code: "unauthorized",
     message: expect.stringContaining(`redirect URL ${HUB}/connections/authorized`),
   });
   const client = { client_id: "hub", client_secret: "s" };
   const { server, callTool, authorize } = await open(
-    { registers: false },
+    { allowsRegistration: false },
     { type: "oauth", grant: "authorization_code", ...client },
   );
   const redirect_uris = [`${HUB}/connections/authorized`];

@@ -9,10 +9,10 @@ import {
   type Tools,
 } from "../../../../test/support/mcp-servers.ts";
 import {
-  failure,
+  callOptions,
+  catchError,
   newConnection,
   openConnections,
-  patient,
 } from "../../../../test/support/open-connections.ts";
 import { WAIT } from "../../../../test/support/timeouts.ts";
 import { createTestTimers } from "../lib/test-timers.ts";
@@ -46,20 +46,20 @@ describe.each([
     const { url, requests } = await serve(echo);
     const connections = openConnections();
     const connection = await newConnection(url);
-    expect(await connections.callTool(connection, call, patient())).toEqual({
+    expect(await connections.callTool(connection, call, callOptions())).toEqual({
       isError: false,
       content: [{ type: "text", text: '{"a":1}' }],
       structuredContent: { a: 1 },
     });
-    expect(await connections.loadOffers(connection, patient())).toMatchObject({
+    expect(await connections.loadOffers(connection, callOptions())).toMatchObject({
       server: { name: expect.any(String), version: expect.any(String) },
       perSubscription: false,
       tools: [{ name: "echo", description: "", inputSchema: expect.any(Object) }],
       triggers: [],
     });
     const before = requests.length;
-    await connections.callTool(connection, call, patient());
-    expect([requests.length - before, connections.opened()]).toEqual([1, 1]);
+    await connections.callTool(connection, call, callOptions());
+    expect([requests.length - before, connections.openedCount()]).toEqual([1, 1]);
   });
 
   it("is not called if `beforeSend` throws, and can be called again", async () => {
@@ -71,14 +71,14 @@ describe.each([
       steps.push("before send");
       if (steps.length > 2) throw new Error("the lease has expired");
     };
-    const options = patient({ beforeSend });
+    const options = callOptions({ beforeSend });
     await connections.callTool(connection, call, options);
     expect(steps.length).toBe(2); // when the client is open, and when its request is sent
-    expect((await failure(connections.callTool(connection, call, options))).message).toContain(
+    expect((await catchError(connections.callTool(connection, call, options))).message).toContain(
       "the lease has expired",
     );
-    await connections.callTool(connection, call, patient());
-    expect(connections.opened()).toBe(1);
+    await connections.callTool(connection, call, callOptions());
+    expect(connections.openedCount()).toBe(1);
   });
 
   it("receives the idempotency key in _meta", async () => {
@@ -90,7 +90,11 @@ describe.each([
       },
     });
     const connection = await newConnection(url);
-    await openConnections().callTool(connection, call, patient({ idempotencyKey: "run-1/step" }));
+    await openConnections().callTool(
+      connection,
+      call,
+      callOptions({ idempotencyKey: "run-1/step" }),
+    );
     expect(metas).toMatchObject([{ "signalbox/idempotency-key": "run-1/step" }]);
   });
 });
@@ -102,7 +106,7 @@ describe.each([
   it("returns the error of a tool as an answer", async () => {
     const content = [{ type: "text", text: "no such city" }];
     const { url } = await serve({ echo: () => ({ isError: true, content }) });
-    const answer = await openConnections().callTool(await newConnection(url), call, patient());
+    const answer = await openConnections().callTool(await newConnection(url), call, callOptions());
     expect(answer).toEqual({ isError: true, content });
   });
 
@@ -118,7 +122,7 @@ describe.each([
     await openConnections().callTool(
       await newConnection(url),
       call,
-      patient({ onProgress: (progress) => received.push(progress) }),
+      callOptions({ onProgress: (progress) => received.push(progress) }),
     );
     expect(received).toEqual([
       { progress: 1, total: 2, message: "step 1" },
@@ -141,11 +145,11 @@ describe.each([
     const calling = openConnections().callTool(
       await newConnection(url),
       call,
-      patient({ signal: controller.signal }),
+      callOptions({ signal: controller.signal }),
     );
     await started.promise;
     controller.abort();
-    expect(await failure(calling)).toMatchObject({
+    expect(await catchError(calling)).toMatchObject({
       name: "Error",
       code: "cancelled",
       message: "The call was cancelled.",
@@ -159,7 +163,7 @@ describe.each([
       const capabilities = { tools: { listChanged: true } };
       const { url, handler } = await serveSdk2(echo, { capabilities });
       const connection = await newConnection(url);
-      await connections.callTool(connection, call, patient());
+      await connections.callTool(connection, call, callOptions());
       // The subscription opens in the background.
       await vi.waitFor(() => {
         handler.notify.toolsChanged();
@@ -168,7 +172,7 @@ describe.each([
     } else {
       const { url, sessions, requests } = await serveSdk1(echo, { listChanged: true });
       const connection = await newConnection(url);
-      await connections.callTool(connection, call, patient());
+      await connections.callTool(connection, call, callOptions());
       await vi.waitFor(() => expect(requests.some(({ method }) => method === "GET")).toBe(true));
       await vi.waitFor(async () => {
         for (const { server } of sessions.values()) await server.sendToolListChanged();
@@ -181,7 +185,7 @@ describe.each([
 it("opens no stream of notifications if the server sends none", async () => {
   const { url, requests } = await serveSdk1(echo);
   const connection = await newConnection(url);
-  await openConnections().callTool(connection, call, patient());
+  await openConnections().callTool(connection, call, callOptions());
   expect(requests.map(({ method }) => method)).not.toContain("GET");
 });
 
@@ -192,7 +196,7 @@ describe("every request", () => {
       headers: { "X-Api-Key": "k" },
       auth: { type: "bearer", token: "t" },
     });
-    await openConnections().callTool(connection, call, patient());
+    await openConnections().callTool(connection, call, callOptions());
     expect(requests.length).toBeGreaterThan(2);
     for (const { headers } of requests) {
       expect(headers).toMatchObject({ authorization: "Bearer t", "x-api-key": "k" });
@@ -212,10 +216,10 @@ describe("a session", () => {
     const { url, sessions } = await serveSdk1(echo);
     const connections = openConnections();
     const connection = await newConnection(url);
-    await connections.callTool(connection, call, patient());
+    await connections.callTool(connection, call, callOptions());
     sessions.clear();
-    await connections.callTool(connection, call, patient());
-    expect([sessions.size, connections.opened()]).toEqual([1, 2]);
+    await connections.callTool(connection, call, callOptions());
+    expect([sessions.size, connections.openedCount()]).toEqual([1, 2]);
   });
 
   it("ends after it has been idle for `IDLE_MS`, but not while it is used", async () => {
@@ -223,15 +227,15 @@ describe("a session", () => {
     const timers = createTestTimers(Date.now());
     const connections = openConnections({ timers });
     const connection = await newConnection(url);
-    await connections.callTool(connection, call, patient());
+    await connections.callTool(connection, call, callOptions());
     timers.advance(IDLE_MS - 1);
-    await connections.callTool(connection, call, patient());
+    await connections.callTool(connection, call, callOptions());
     timers.advance(IDLE_MS - 1);
-    expect([sessions.size, connections.opened()]).toEqual([1, 1]);
+    expect([sessions.size, connections.openedCount()]).toEqual([1, 1]);
     timers.advance(1);
     await vi.waitFor(() => expect(sessions.size).toBe(0), WAIT);
-    await connections.callTool(connection, call, patient());
-    expect(connections.opened()).toBe(2);
+    await connections.callTool(connection, call, callOptions());
+    expect(connections.openedCount()).toBe(2);
   });
 
   it("ends `CHECKED_IDLE_MS` after a check, unless the server sends notifications", async () => {
@@ -240,7 +244,7 @@ describe("a session", () => {
     const plain = await serveSdk1(echo);
     const notifying = await serveSdk1(echo, { listChanged: true });
     for (const { url } of [plain, notifying])
-      await connections.loadOffers(await newConnection(url), patient());
+      await connections.loadOffers(await newConnection(url), callOptions());
     timers.advance(CHECKED_IDLE_MS);
     await vi.waitFor(() => expect(plain.sessions.size).toBe(0), WAIT);
     expect(notifying.sessions.size).toBe(1);
@@ -259,10 +263,10 @@ describe("a session", () => {
     });
     const connections = openConnections();
     const connection = await newConnection(url, { headers: { "x-version": "1" } });
-    const slow = connections.callTool(connection, { tool: "slow", arguments: {} }, patient());
+    const slow = connections.callTool(connection, { tool: "slow", arguments: {} }, callOptions());
     await started.promise;
     const changed = await newConnection(url, { headers: { "x-version": "2" } });
-    await connections.callTool({ ...changed, id: connection.id, revision: 2 }, call, patient());
+    await connections.callTool({ ...changed, id: connection.id, revision: 2 }, call, callOptions());
     expect(requests.at(-1)?.headers.get("x-version")).toBe("2");
     finish.resolve();
     expect(await slow).toMatchObject({ structuredContent: { done: true } });
@@ -286,13 +290,13 @@ describe("the limits", () => {
     const connections = openConnections();
     const connection = await newConnection(url);
     const calls = Array.from({ length: MAX_CALLS + MAX_QUEUED }, () =>
-      connections.callTool(connection, call, patient()),
+      connections.callTool(connection, call, callOptions()),
     );
-    const rejected = await failure(connections.callTool(connection, call, patient()));
+    const rejected = await catchError(connections.callTool(connection, call, callOptions()));
     expect(rejected).toMatchObject({ code: "busy", message: expect.stringContaining("its limit") });
     await vi.waitFor(() => expect(running).toBe(MAX_CALLS), WAIT);
     // Checks do not wait for calls.
-    expect((await connections.loadOffers(connection, patient())).tools).toHaveLength(1);
+    expect((await connections.loadOffers(connection, callOptions())).tools).toHaveLength(1);
     gate.resolve();
     await Promise.all(calls);
     expect(maxRunning).toBe(MAX_CALLS);
@@ -305,9 +309,9 @@ describe("the limits", () => {
     });
     const connections = openConnections();
     const connection = await newConnection(url);
-    await connections.loadOffers(connection, patient({ timeoutMs: 300 })).catch(() => {});
+    await connections.loadOffers(connection, callOptions({ timeoutMs: 300 })).catch(() => {});
     expect(
-      await failure(connections.callTool(connection, call, patient({ timeoutMs: 300 }))),
+      await catchError(connections.callTool(connection, call, callOptions({ timeoutMs: 300 }))),
     ).toMatchObject({ code: "timeout", message: "The server did not answer within 0.3 s." });
     await closed.promise;
   });
@@ -316,10 +320,10 @@ describe("the limits", () => {
     const { url } = await listen(() => {});
     const timers = createTestTimers();
     const connections = openConnections({ timers });
-    const calling = failure(
-      connections.callTool(await newConnection(url), call, patient({ timeoutMs: OPEN_MS * 2 })),
+    const calling = catchError(
+      connections.callTool(await newConnection(url), call, callOptions({ timeoutMs: OPEN_MS * 2 })),
     );
-    await vi.waitFor(() => expect(connections.opened()).toBe(1), WAIT);
+    await vi.waitFor(() => expect(connections.openedCount()).toBe(1), WAIT);
     timers.advance(OPEN_MS);
     expect(await calling).toMatchObject({
       code: "timeout",
@@ -340,7 +344,7 @@ describe("the limits", () => {
       });
       const connections = openConnections({ timers: createTestTimers() });
       expect(
-        await failure(connections.loadOffers(await newConnection(url), patient())),
+        await catchError(connections.loadOffers(await newConnection(url), callOptions())),
       ).toMatchObject({
         code: "too_large",
         message: "The server's answer exceeds the limit of 1 MiB.",
@@ -362,8 +366,8 @@ describe("the limits", () => {
       };
       writeMore();
     });
-    const error = await failure(
-      openConnections().callTool(await newConnection(url), call, patient()),
+    const error = await catchError(
+      openConnections().callTool(await newConnection(url), call, callOptions()),
     );
     expect(error).toMatchObject({ code: "too_large", message: expect.stringContaining("8 MiB") });
     expect(sent).toBeLessThan(40);
@@ -391,22 +395,22 @@ describe("after a failure to connect", () => {
     const timers = createTestTimers();
     const connections = openConnections({ timers });
     const connection = await newConnection(proxied.url);
-    const calling = () => connections.callTool(connection, call, patient());
-    const first = await failure(calling());
+    const calling = () => connections.callTool(connection, call, callOptions());
+    const first = await catchError(calling());
     expect(first).toMatchObject({
       code: "rejected",
       message: "The server answered HTTP 503: be right back.",
     });
-    expect(await failure(calling())).toEqual(first);
-    expect(connections.opened()).toBe(1);
+    expect(await catchError(calling())).toEqual(first);
+    expect(connections.openedCount()).toBe(1);
     timers.stepClock(-3_600_000);
     timers.advance(250);
-    expect(await failure(calling())).not.toBe(first);
-    expect(connections.opened()).toBe(2);
+    expect(await catchError(calling())).not.toBe(first);
+    expect(connections.openedCount()).toBe(2);
     isDown = false;
-    await connections.loadOffers(connection, patient());
+    await connections.loadOffers(connection, callOptions());
     await calling();
-    expect(connections.opened()).toBe(3);
+    expect(connections.openedCount()).toBe(3);
   });
 
   it("the error describes the problem with the address", async () => {
@@ -414,24 +418,26 @@ describe("after a failure to connect", () => {
     await close();
     const connections = openConnections();
     expect(
-      await failure(connections.callTool(await newConnection(url), call, patient())),
+      await catchError(connections.callTool(await newConnection(url), call, callOptions())),
     ).toMatchObject({
       code: "unreachable",
       message: expect.stringContaining("refuses connections"),
     });
     const strict = openConnections({ allowPrivate: false });
-    expect(await failure(strict.callTool(await newConnection(url), call, patient()))).toMatchObject(
-      {
-        code: "address_refused",
-        message: expect.stringContaining("SIGNALBOX_ALLOW_PRIVATE"),
-      },
-    );
+    expect(
+      await catchError(strict.callTool(await newConnection(url), call, callOptions())),
+    ).toMatchObject({
+      code: "address_refused",
+      message: expect.stringContaining("SIGNALBOX_ALLOW_PRIVATE"),
+    });
   });
 });
 
 it("does not run commands that the host does not allow", async () => {
   const connection = await newConnection({ command: "node", args: ["server.js"] });
-  expect(await failure(openConnections().callTool(connection, call, patient()))).toMatchObject({
+  expect(
+    await catchError(openConnections().callTool(connection, call, callOptions())),
+  ).toMatchObject({
     code: "not_allowed",
     message: expect.stringContaining("SIGNALBOX_ALLOW_COMMANDS"),
   });
@@ -447,11 +453,11 @@ it("rejects running calls when it closes, and all calls after that", async () =>
   });
   const connections = openConnections();
   const connection = await newConnection(url);
-  const running = failure(connections.callTool(connection, call, patient()));
+  const running = catchError(connections.callTool(connection, call, callOptions()));
   await started.promise;
   await connections.close();
   expect((await running).code).toMatch(/cancelled|unreachable/);
-  expect(await failure(connections.callTool(connection, call, patient()))).toMatchObject({
+  expect(await catchError(connections.callTool(connection, call, callOptions()))).toMatchObject({
     code: "cancelled",
     message: "The hub is stopping.",
   });

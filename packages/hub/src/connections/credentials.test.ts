@@ -4,10 +4,10 @@ import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { listen, serveSdk2 } from "../../../../test/support/mcp-servers.ts";
 import {
-  failure,
+  callOptions,
+  catchError,
   newConnection,
   openConnections,
-  patient,
 } from "../../../../test/support/open-connections.ts";
 import { WAIT } from "../../../../test/support/timeouts.ts";
 import { createSeal } from "../lib/seal.ts";
@@ -45,7 +45,7 @@ describe("stored credentials", () => {
   it("that were sealed with another key cause an error that names SIGNALBOX_KEY", async () => {
     const { sealed } = await sealCredentials({ env: { A: "b" } }, seal);
     const other = createSeal(new Uint8Array(32).fill(1));
-    expect(await failure(unsealCredentials(sealed, other))).toMatchObject({
+    expect(await catchError(unsealCredentials(sealed, other))).toMatchObject({
       code: "unauthorized",
       message: expect.stringContaining("SIGNALBOX_KEY"),
     });
@@ -135,8 +135,8 @@ describe("an OAuth client", () => {
     const connections = openConnections({ timers });
     const auth = { ...oauth, token_url: tokenUrl, scope: "read write", audience: "weather" };
     const connection = await newConnection(url, { auth });
-    await connections.callTool(connection, call, patient());
-    await connections.callTool(connection, call, patient());
+    await connections.callTool(connection, call, callOptions());
+    await connections.callTool(connection, call, callOptions());
     expect(grants.map(({ form }) => Object.fromEntries(form))).toEqual([
       {
         grant_type: "client_credentials",
@@ -147,18 +147,18 @@ describe("an OAuth client", () => {
     ]);
     expect(grants[0]?.authorization).toBe(`Basic ${btoa("id:s%3Ae%20c")}`);
     timers.advance(IDLE_MS); // closes the client, but keeps the token
-    await connections.callTool(connection, call, patient());
-    expect([grants.length, connections.opened()]).toEqual([1, 2]);
+    await connections.callTool(connection, call, callOptions());
+    expect([grants.length, connections.openedCount()]).toEqual([1, 2]);
     timers.stepClock(-24 * 3_600_000); // must not extend the token's lifetime
     timers.advance(3_600_000);
-    await connections.callTool(connection, call, patient());
+    await connections.callTool(connection, call, callOptions());
     expect(grants).toHaveLength(2);
   });
 
   it("discovers the token endpoint in the metadata of the MCP server and the authorization server", async () => {
     const { url, grants } = await serveOAuth({ methods: ["client_secret_post"] });
     const connection = await newConnection(url, { auth: oauth });
-    await openConnections().callTool(connection, call, patient());
+    await openConnections().callTool(connection, call, callOptions());
     expect(grants.map(({ authorization }) => authorization)).toEqual([undefined]);
     expect(Object.fromEntries(grants[0]?.form ?? [])).toMatchObject({
       client_id: "id",
@@ -171,13 +171,13 @@ describe("an OAuth client", () => {
     const connections = openConnections();
     const auth = { ...oauth, token_url: tokenUrl };
     const connection = await newConnection(url, { auth });
-    await connections.callTool(connection, call, patient());
+    await connections.callTool(connection, call, callOptions());
     accepted.clear();
-    await connections.callTool(connection, call, patient());
+    await connections.callTool(connection, call, callOptions());
     expect(grants).toHaveLength(2);
     accepted.add = () => accepted; // from now on, no token is accepted
     accepted.clear();
-    expect(await failure(connections.callTool(connection, call, patient()))).toMatchObject({
+    expect(await catchError(connections.callTool(connection, call, callOptions()))).toMatchObject({
       code: "unauthorized",
       message: expect.stringMatching(/HTTP 401: token unknown.*Check the credentials/),
     });
@@ -190,7 +190,7 @@ describe("an OAuth client", () => {
     const auth = { ...oauth, token_url: server.tokenUrl };
     const connections = openConnections();
     const rejected = await newConnection(server.url, { auth });
-    expect(await failure(connections.callTool(rejected, call, patient()))).toMatchObject({
+    expect(await catchError(connections.callTool(rejected, call, callOptions()))).toMatchObject({
       code: "unauthorized",
       message: expect.stringMatching(
         /answered invalid_client: The secret has expired\. Check client/,
@@ -198,7 +198,7 @@ describe("an OAuth client", () => {
     });
     const { url } = await serveOAuth({ metadata: false });
     const unknown = await newConnection(url, { auth: oauth });
-    expect(await failure(connections.callTool(unknown, call, patient()))).toMatchObject({
+    expect(await catchError(connections.callTool(unknown, call, callOptions()))).toMatchObject({
       code: "unauthorized",
       message: expect.stringContaining("Set token_url"),
     });
@@ -212,8 +212,8 @@ it("fails after 10 s if the token endpoint does not answer", async () => {
   const connections = openConnections({ timers });
   const connection = await newConnection(url, { auth: { ...oauth, token_url: hangs.url } });
   for (let attempt = 1; attempt <= 2; attempt += 1) {
-    const calling = failure(connections.loadOffers(connection, patient()));
-    await vi.waitFor(() => expect(connections.opened()).toBe(attempt), WAIT);
+    const calling = catchError(connections.loadOffers(connection, callOptions()));
+    await vi.waitFor(() => expect(connections.openedCount()).toBe(attempt), WAIT);
     timers.advance(10_000);
     expect(await calling).toMatchObject({ code: "timeout" });
   }
@@ -226,7 +226,9 @@ it("quotes the server's error if the bearer token is wrong", async () => {
       .end('{"error":{"message":"API key revoked"}}'),
   );
   const connection = await newConnection(url, { auth: { type: "bearer", token: "t" } });
-  expect(await failure(openConnections().callTool(connection, call, patient()))).toMatchObject({
+  expect(
+    await catchError(openConnections().callTool(connection, call, callOptions())),
+  ).toMatchObject({
     code: "unauthorized",
     message:
       "The server answered HTTP 401: API key revoked. Check the credentials of the connection.",

@@ -2,10 +2,10 @@
 import { expect, it } from "vitest";
 import { serveRaw } from "../../../../test/support/mcp-servers.ts";
 import {
-  failure,
+  callOptions,
+  catchError,
   newConnection,
   openConnections,
-  patient,
 } from "../../../../test/support/open-connections.ts";
 
 const MESSAGE = "The server's answer exceeds the limit of 100000 values.";
@@ -23,7 +23,7 @@ it.each(["application/json", "text/event-stream"])(
     const connections = openConnections();
     const call = { tool: "echo", arguments: {} };
     expect(
-      await failure(connections.callTool(await newConnection(url), call, patient())),
+      await catchError(connections.callTool(await newConnection(url), call, callOptions())),
     ).toMatchObject({ code: "too_large", message: MESSAGE });
   },
 );

@@ -5,10 +5,10 @@ import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { listen, serveRaw } from "../../../../test/support/mcp-servers.ts";
 import {
-  failure,
+  callOptions,
+  catchError,
   newConnection,
   openConnections,
-  patient,
 } from "../../../../test/support/open-connections.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openCommand } from "../hosts/node/open-command.ts";
@@ -68,18 +68,18 @@ it("masks credentials in results, in errors of tools, and in offers", async () =
   const { url } = await serveEchoes();
   const connections = openConnections();
   const connection = await newConnection(url, credentials);
-  const answer = await connections.callTool(connection, call, patient());
+  const answer = await connections.callTool(connection, call, callOptions());
   expect(leaks(answer)).toEqual([]);
   expect(answer.structuredContent).toMatchObject({
     headers: { authorization: "Bearer •••", "x-api-key": "•••", "x-mesh-token": "•••" },
   });
-  const rejected = await connections.callTool(connection, configure, patient());
+  const rejected = await connections.callTool(connection, configure, callOptions());
   expect([rejected.isError, leaks(rejected)]).toEqual([true, []]);
   expect(JSON.stringify(rejected.structuredContent)).toContain('"callbackToken":"•••"');
-  const offers = await connections.loadOffers(connection, patient());
+  const offers = await connections.loadOffers(connection, callOptions());
   expect(leaks(offers)).toEqual([]);
   expect(offers.triggers).toMatchObject([{ type: "rain", sample: { "x-api-key": "•••" } }]);
-  const result = await connections.request(connection, "events/poll", {}, patient());
+  const result = await connections.request(connection, "events/poll", {}, callOptions());
   expect(leaks(result)).toEqual([]);
 });
 
@@ -98,7 +98,7 @@ describe("errors", () => {
       const connections = openConnections();
       for (const serverUrl of [url, withHeaderOnly.url]) {
         const connection = await newConnection(serverUrl, credentials);
-        const error = await failure(connections.callTool(connection, call, patient()));
+        const error = await catchError(connections.callTool(connection, call, callOptions()));
         expect(error.code).toBe("unauthorized");
         expect(leaks(error)).toEqual([]);
         expect(error.message).not.toContain("bearer-");
@@ -125,7 +125,7 @@ describe("errors", () => {
     ];
     for (const { url } of servers) {
       const connection = await newConnection(url, credentials);
-      const error = await failure(connections.callTool(connection, call, patient()));
+      const error = await catchError(connections.callTool(connection, call, callOptions()));
       expect(leaks(error)).toEqual([]);
       expect(error.message).toContain("•••");
     }
@@ -155,12 +155,12 @@ it("masks the OAuth client's secret and the access token", async () => {
     token_url: auth.url,
   } as const;
   const connection = await newConnection(url, { auth: client });
-  const answer = await connections.callTool(connection, call, patient());
+  const answer = await connections.callTool(connection, call, callOptions());
   expect(leaks(answer)).toEqual([]);
   expect(answer.structuredContent).toMatchObject({ headers: { authorization: "Bearer •••" } });
   isBroken = true;
   const broken = await newConnection(url, { auth: client });
-  const error = await failure(connections.callTool(broken, call, patient()));
+  const error = await catchError(connections.callTool(broken, call, callOptions()));
   expect(leaks(error)).toEqual([]);
   expect(error.message).not.toContain(btoa(`id:${encodeURIComponent(SECRET)}`).slice(8));
   expect(error.message).toContain("answered invalid •••");
@@ -189,10 +189,10 @@ it("masks the environment of a command in results, and in what it wrote to stder
   const connections = openConnections({ openCommand });
   const target = { command: process.execPath, args: [file] };
   const connection = await newConnection(target, { env: { KEY: "hidden-in-env" } });
-  const { structuredContent } = await connections.callTool(connection, call, patient());
+  const { structuredContent } = await connections.callTool(connection, call, callOptions());
   expect(structuredContent).toMatchObject({ KEY: "•••", PATH: process.env.PATH });
   const endCall = { tool: "end", arguments: {} };
-  const error = await failure(connections.callTool(connection, endCall, patient()));
+  const error = await catchError(connections.callTool(connection, endCall, callOptions()));
   expect(error.message).toMatch(/It wrote: x+•••$/);
   expect(leaks(error)).toEqual([]);
 });

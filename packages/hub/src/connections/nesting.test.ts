@@ -2,10 +2,10 @@
 import { describe, expect, it } from "vitest";
 import { serveRaw } from "../../../../test/support/mcp-servers.ts";
 import {
-  failure,
+  callOptions,
+  catchError,
   newConnection,
   openConnections,
-  patient,
 } from "../../../../test/support/open-connections.ts";
 import { MAX_DEPTH } from "./limits.ts";
 
@@ -30,7 +30,7 @@ describe.each(["json", "sse"] as const)("an answer as %s", (type) => {
     const schema = `{"type":"object","default":${arrays(levels)}}`;
     const { url } = await serve(() => `{"tools":[{"name":"a","inputSchema":${schema}}]}`, type);
     const connection = await newConnection(url);
-    expect(await failure(openConnections().loadOffers(connection, patient()))).toMatchObject(
+    expect(await catchError(openConnections().loadOffers(connection, callOptions()))).toMatchObject(
       tooDeep,
     );
   });
@@ -42,9 +42,9 @@ describe.each(["json", "sse"] as const)("an answer as %s", (type) => {
     );
     const call = { tool: "echo", arguments: {} };
     const connection = await newConnection(url);
-    expect(await failure(openConnections().callTool(connection, call, patient()))).toMatchObject(
-      tooDeep,
-    );
+    expect(
+      await catchError(openConnections().callTool(connection, call, callOptions())),
+    ).toMatchObject(tooDeep);
   });
 });
 
@@ -53,8 +53,13 @@ it("rejects the answer to events/poll if it is nested too deeply", async () => {
     () => `{"events":[{"eventId":"1","name":"a","data":{"a":${arrays(3_000)}}}]}`,
     "json",
   );
-  const polled = openConnections().request(await newConnection(url), "events/poll", {}, patient());
-  expect(await failure(polled)).toMatchObject(tooDeep);
+  const polled = openConnections().request(
+    await newConnection(url),
+    "events/poll",
+    {},
+    callOptions(),
+  );
+  expect(await catchError(polled)).toMatchObject(tooDeep);
 });
 
 it("accepts an answer below the limit", async () => {
@@ -64,7 +69,7 @@ it("accepts an answer below the limit", async () => {
     "json",
   );
   const call = { tool: "echo", arguments: {} };
-  const answer = await openConnections().callTool(await newConnection(url), call, patient());
+  const answer = await openConnections().callTool(await newConnection(url), call, callOptions());
   expect(answer.structuredContent).toEqual({ a: JSON.parse(arrays(levels)) });
 });
 
@@ -79,7 +84,7 @@ it("ignores a notification that is nested too deeply", async () => {
     response.end(`data: ${JSON.stringify(answer)}\n\n`);
   });
   const received: unknown[] = [];
-  const options = patient({ onProgress: (progress) => received.push(progress) });
+  const options = callOptions({ onProgress: (progress) => received.push(progress) });
   const call = { tool: "echo", arguments: {} };
   await openConnections().callTool(await newConnection(url), call, options);
   expect(received).toEqual([]);
@@ -95,7 +100,7 @@ it("limits the nesting of the triggers that a server lists as text", async () =>
     return JSON.stringify({ content: [{ type: "text", text }] });
   }, "json");
   const connection = await newConnection(url);
-  expect(await failure(openConnections().loadOffers(connection, patient()))).toMatchObject({
+  expect(await catchError(openConnections().loadOffers(connection, callOptions()))).toMatchObject({
     code: "invalid_response",
     message: `The answer of TRIGGER_LIST is invalid: it is nested deeper than ${MAX_DEPTH} levels.`,
   });

@@ -4,17 +4,17 @@ import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { listen, serveRaw, serveSdk2 } from "../../../../test/support/mcp-servers.ts";
 import {
-  failure,
+  callOptions,
+  catchError,
   newConnection,
   openConnections,
-  patient,
 } from "../../../../test/support/open-connections.ts";
 
 const tool = (name: string, fields = {}) => ({ name, inputSchema: { type: "object" }, ...fields });
 
 const load = async (url: string) =>
-  openConnections().loadOffers(await newConnection(url), patient());
-const loadFailure = async (url: string) => failure(load(url));
+  openConnections().loadOffers(await newConnection(url), callOptions());
+const loadFailure = async (url: string) => catchError(load(url));
 
 /** A server whose answers `respond` writes, after a valid handshake. */
 const serveList = (respond: (response: ServerResponse) => unknown) =>
@@ -138,7 +138,7 @@ describe("triggers", () => {
         TRIGGER_CONFIGURE: () => ({ success: true }),
       },
       {
-        described: [
+        definitions: [
           tool("TRIGGER_CONFIGURE", {
             inputSchema: { type: "object", properties: { subscriptionId: { type: "string" } } },
           }),
@@ -185,7 +185,12 @@ describe("triggers", () => {
     });
     const connection = await newConnection(url);
     const params = { name: "rain", cursor: null };
-    const answer = await openConnections().request(connection, "events/poll", params, patient());
+    const answer = await openConnections().request(
+      connection,
+      "events/poll",
+      params,
+      callOptions(),
+    );
     expect(answer).toEqual({ method: "events/poll", params });
   });
 });
@@ -280,11 +285,11 @@ it.each([301, 302, 307, 308])(
     });
     const connections = openConnections();
     const connection = await newConnection(redirects.url);
-    expect((await connections.loadOffers(connection, patient())).tools).toHaveLength(1);
+    expect((await connections.loadOffers(connection, callOptions())).tools).toHaveLength(1);
     const answer = await connections.callTool(
       connection,
       { tool: "echo", arguments: { a: 1 } },
-      patient(),
+      callOptions(),
     );
     expect(answer.structuredContent).toEqual({ a: 1 });
   },
@@ -302,10 +307,12 @@ it.each([301, 302, 303, 307, 308])(
       response.writeHead(status, { location: other.url }).end(),
     );
     const connection = await newConnection(url, { auth: { type: "bearer", token: "secret" } });
-    expect(await failure(openConnections().loadOffers(connection, patient()))).toMatchObject({
-      code: "invalid_target",
-      message: expect.stringContaining(`redirects to ${other.url}. Only`),
-    });
+    expect(await catchError(openConnections().loadOffers(connection, callOptions()))).toMatchObject(
+      {
+        code: "invalid_target",
+        message: expect.stringContaining(`redirects to ${other.url}. Only`),
+      },
+    );
     expect(requests).toEqual([]);
   },
 );
@@ -332,12 +339,14 @@ it("calls one server without delay while others hang or send invalid answers", a
   for (const { url } of [hangs, stalls, invalid, floods, redirects]) {
     const connection = await newConnection(url);
     for (let count = 0; count < 20; count += 1)
-      failures.push(failure(connections.loadOffers(connection, patient({ signal: stop.signal }))));
+      failures.push(
+        catchError(connections.loadOffers(connection, callOptions({ signal: stop.signal }))),
+      );
   }
   const connection = await newConnection(good.url);
   const call = { tool: "echo", arguments: {} };
   for (let count = 0; count < 50; count += 1)
-    await connections.callTool(connection, call, patient({ timeoutMs: 5_000 }));
+    await connections.callTool(connection, call, callOptions({ timeoutMs: 5_000 }));
   stop.abort();
   const codes = new Set((await Promise.all(failures)).map(({ code }) => code));
   expect(codes).toEqual(new Set(["cancelled", "invalid_response", "too_large", "invalid_target"]));

@@ -3,10 +3,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import {
-  failure,
+  callOptions,
+  catchError,
   newConnection,
   openConnections,
-  patient,
 } from "../../../../../test/support/open-connections.ts";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { WAIT } from "../../../../../test/support/timeouts.ts";
@@ -51,15 +51,15 @@ it("runs a command without a shell, with PATH, HOME and the variables of the con
   const connections = openConnections({ openCommand });
   const file = writeServer("{ args: process.argv.slice(2), env: process.env, pid: process.pid }");
   const connection = await connect([file, "$HOME; echo"], { WEATHER_KEY: "k" });
-  const { structuredContent } = await connections.callTool(connection, run, patient());
+  const { structuredContent } = await connections.callTool(connection, run, callOptions());
   expect(structuredContent).toMatchObject({ args: ["$HOME; echo"] });
   const env = structuredContent?.env as Record<string, string>;
   expect(env).toMatchObject({ WEATHER_KEY: "k", PATH: process.env.PATH });
   expect(
     Object.keys(env).filter((name) => !["HOME", "PATH", "WEATHER_KEY"].includes(name)),
   ).toEqual([]);
-  expect((await connections.loadOffers(connection, patient())).tools).toHaveLength(1);
-  expect(connections.opened()).toBe(1);
+  expect((await connections.loadOffers(connection, callOptions())).tools).toHaveLength(1);
+  expect(connections.openedCount()).toBe(1);
   const pid = structuredContent?.pid as number;
   await connections.close();
   await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(), WAIT);
@@ -69,18 +69,18 @@ it("quotes the error output of a command that ends, and starts it again", async 
   const connections = openConnections({ openCommand });
   const file = writeServer('(console.error("no key for WEATHER"), process.exit(3))');
   const connection = await connect([file]);
-  expect(await failure(connections.callTool(connection, run, patient()))).toMatchObject({
+  expect(await catchError(connections.callTool(connection, run, callOptions()))).toMatchObject({
     code: "unreachable",
     message: "The server closed the connection. It wrote: no key for WEATHER",
   });
-  expect((await connections.loadOffers(connection, patient())).tools).toHaveLength(1);
-  expect(connections.opened()).toBe(2);
+  expect((await connections.loadOffers(connection, callOptions())).tools).toHaveLength(1);
+  expect(connections.openedCount()).toBe(2);
 });
 
 it("limits the size of a list", async () => {
   const connection = await connect([writeServer("0")], { TEXT: "x" });
   const connections = openConnections({ openCommand });
-  expect(await failure(connections.loadOffers(connection, patient()))).toMatchObject({
+  expect(await catchError(connections.loadOffers(connection, callOptions()))).toMatchObject({
     code: "too_large",
     message: "The server's answer exceeds the limit of 4 MiB.",
   });
@@ -89,11 +89,11 @@ it("limits the size of a list", async () => {
 it("reports a command that fails to start", async () => {
   const connections = openConnections({ openCommand });
   const missing = await newConnection({ command: "/no/such/command", args: [] });
-  expect(await failure(connections.callTool(missing, run, patient()))).toMatchObject({
+  expect(await catchError(connections.callTool(missing, run, callOptions()))).toMatchObject({
     code: "invalid_target",
     message: expect.stringContaining("ENOENT"),
   });
   const broken = await connect(["-e", "console.error('out of luck'); process.exit(1)"]);
-  const error = await failure(connections.callTool(broken, run, patient()));
+  const error = await catchError(connections.callTool(broken, run, callOptions()));
   expect(error.message).toContain("out of luck");
 });
