@@ -6,10 +6,10 @@ import {
   sendUnknownTokens,
 } from "../test/support/attacks/floods.ts";
 import {
-  endlessErrors,
-  endlessMcpParams,
-  endlessNodes,
   type HostileRequest,
+  mcpRequestsWithTooManyValues,
+  requestsWithTooManyErrors,
+  requestsWithTooManyNodes,
 } from "../test/support/attacks/hostile-requests.ts";
 import {
   conditionOnLongList,
@@ -128,17 +128,17 @@ export const attacks: Record<string, Attack> = {
   "flows of 2.3 million nodes": {
     strikesPerMinute: 20,
     requests: 6,
-    prepare: ({ url, admin, app }) => sendAll(endlessNodes(app), url, admin),
+    prepare: ({ url, admin, app }) => sendAll(requestsWithTooManyNodes(app), url, admin),
   },
   "4 MB of wrong scopes": {
     strikesPerMinute: 20,
     requests: 4,
-    prepare: ({ url, admin }) => sendAll(endlessErrors(), url, admin),
+    prepare: ({ url, admin }) => sendAll(requestsWithTooManyErrors(), url, admin),
   },
   "300,000 filter keys": {
     strikesPerMinute: 20,
     requests: 6,
-    prepare: ({ url, reader }) => sendAll(endlessMcpParams(), url, reader),
+    prepare: ({ url, reader }) => sendAll(mcpRequestsWithTooManyValues(), url, reader),
   },
   "runs with large values": {
     strikesPerMinute: 6,

@@ -8,7 +8,7 @@ it("a replica rejects callbacks of a trigger that another replica has paused or 
   const replica = await story.startReplica();
   const trigger = { id: "here", type: "issue.opened" };
   await story.publish([trigger]);
-  await story.untilStates({ here: "active" });
+  await story.waitForStates({ here: "active" });
   const [configureCall] = (await story.server.state()).calls;
   const send = async (id: string) => {
     const response = await fetch(`${replica.url}/api/trigger-callback`, {
@@ -32,7 +32,7 @@ it("a callback that reaches both replicas is stored once", async () => {
   const story = await startTriggerStory({ backend: "PostgreSQL" });
   const replica = await story.startReplica();
   await story.publish([{ id: "here", type: "issue.opened" }]);
-  await story.untilStates({ here: "active" });
+  await story.waitForStates({ here: "active" });
   const [configureCall] = (await story.server.state()).calls;
   const results = await Promise.all(
     Array.from({ length: 20 }, async (_, index) => {
@@ -47,5 +47,5 @@ it("a callback that reaches both replicas is stored once", async () => {
   );
   expect(new Set(results.map(({ id }) => id)).size).toBe(1);
   expect(results.filter(({ outcome }) => outcome === "stored")).toHaveLength(1);
-  await story.firedBy(7, ["here"]);
+  await story.expectFiredBy(7, ["here"]);
 }, 120_000);

@@ -2,11 +2,11 @@
 import { expect, it } from "vitest";
 import { type Api, startApi } from "../support/api-client.ts";
 import {
-  endlessErrors,
-  endlessMcpParams,
-  endlessNodes,
-  flowOfOneName,
+  flowWithEqualNames,
   type HostileRequest,
+  mcpRequestsWithTooManyValues,
+  requestsWithTooManyErrors,
+  requestsWithTooManyNodes,
 } from "../support/attacks/hostile-requests.ts";
 import { probeHealth } from "../support/health-probe.ts";
 
@@ -24,7 +24,7 @@ it("flows with too many nodes are rejected", async () => {
   const api = await startApi();
   await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
   const probe = probeHealth(api.hub, "lists of nodes");
-  await expectRejected(api, endlessNodes("desk"));
+  await expectRejected(api, requestsWithTooManyNodes("desk"));
   await probe.expectHealthy();
 });
 
@@ -32,7 +32,7 @@ it("500 nodes with the same name are accepted, and each gets its own slug", asyn
   const api = await startApi();
   await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
   const probe = probeHealth(api.hub, "500 nodes of one name");
-  const raw = flowOfOneName(500);
+  const raw = flowWithEqualNames(500);
   const { json } = await api.expect(201, "POST", "/api/apps/desk/flows", undefined, { raw });
   const slugs = new Set(json.nodes.map(({ slug }: { slug: string }) => slug));
   expect(slugs.size).toBe(500);
@@ -42,7 +42,7 @@ it("500 nodes with the same name are accepted, and each gets its own slug", asyn
 it("a request with many errors gets a short response that counts the omitted errors", async () => {
   const api = await startApi();
   const probe = probeHealth(api.hub, "requests with many errors");
-  await expectRejected(api, endlessErrors());
+  await expectRejected(api, requestsWithTooManyErrors());
   await probe.expectHealthy();
 });
 
@@ -50,6 +50,6 @@ it("MCP requests with many values are rejected", async () => {
   const api = await startApi();
   const token = await api.token("--scope", "inbox:read");
   const probe = probeHealth(api.hub, "MCP requests with many values");
-  await expectRejected(api, endlessMcpParams(), token);
+  await expectRejected(api, mcpRequestsWithTooManyValues(), token);
   await probe.expectHealthy();
 });

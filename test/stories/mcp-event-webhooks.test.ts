@@ -2,9 +2,9 @@
 import { describe, expect, inject, it, vi } from "vitest";
 import { issueOpened } from "../support/deliver.ts";
 import {
-  type Connected,
   clients,
   connectSdk2,
+  type EventsClient,
   errorOf,
   send,
   startFixture,
@@ -22,7 +22,7 @@ const subscribeParams = (receiver: Pick<Receiver, "url" | "secret">, overrides: 
   cursor: null,
   ...overrides,
 });
-const subscribe = (client: Connected, receiver: Receiver, overrides: object = {}) =>
+const subscribe = (client: EventsClient, receiver: Receiver, overrides: object = {}) =>
   client.request("events/subscribe", subscribeParams(receiver, overrides));
 const expectReceived = (receiver: Receiver, ids: unknown[]) =>
   vi.waitFor(() => expect(receiver.events()).toEqual(ids), WAIT);

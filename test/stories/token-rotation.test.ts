@@ -16,7 +16,7 @@ it.each([
     const { server, connection, env } = story;
     const replica = await story.startReplica();
     await story.publish([{ id: "here", type: "issue.opened" }]);
-    await story.untilStates({ here: "active" });
+    await story.waitForStates({ here: "active" });
     const readSentTokens = async (): Promise<string[]> =>
       (await server.state()).calls.map((call) => String(call.arguments.callbackToken));
     const [formerToken = ""] = await readSentTokens();
@@ -31,7 +31,7 @@ it.each([
       }),
     );
     expect(new Set(statuses)).toEqual(new Set([202]));
-    await story.untilStates({ here: "active" });
+    await story.waitForStates({ here: "active" });
 
     const db = new pg.Client(env.DATABASE_URL);
     await db.connect();

@@ -28,8 +28,8 @@ async function startBurst(
 }> {
   const story = await startTriggerStory();
   const flow = await publish(story);
-  await story.untilStates({ opened: "active" });
-  const credentials = (await story.server.state()).kept[story.connection]?.credentials;
+  await story.waitForStates({ opened: "active" });
+  const credentials = (await story.server.state()).connections[story.connection]?.credentials;
   if (!credentials) throw new Error("the server has no credentials");
   const agent = new Agent({ keepAlive: true, maxSockets: SENDERS });
   onTestFinished(() => agent.destroy());

@@ -25,7 +25,7 @@ let lastNumber = 0;
 
 /** Fires an event, and expects that it is stored once and starts runs of these triggers only. */
 async function fire(
-  { server, firedBy }: TriggerStory,
+  { server, expectFiredBy }: TriggerStory,
   type: string,
   repo: string,
   expected: string[],
@@ -36,7 +36,7 @@ async function fire(
   for (const { status } of sent) expect([202, 410]).toContain(status);
   const outcomes = sent.map(({ body }) => (body as { outcome?: string }).outcome);
   expect(outcomes.filter((outcome) => outcome === "stored")).toHaveLength(1);
-  await firedBy(lastNumber, expected);
+  await expectFiredBy(lastNumber, expected);
 }
 
 describe.each([
@@ -49,18 +49,18 @@ describe.each([
   it("are configured and fire, and can be paused, resumed, edited and removed", async () => {
     const story = await startTriggerStory({ server, backend });
     await story.publish(threeTriggers);
-    await story.untilStates(ALL_ACTIVE);
+    await story.waitForStates(ALL_ACTIVE);
     await fire(story, "issue.opened", "hub", ["here"]);
     await fire(story, "issue.opened", "web", ["there"]);
     await fire(story, "issue.closed", "hub", ["closed"]);
 
     // While one trigger is paused, the others still fire.
     await story.publish([{ ...threeTriggers[0], isActive: false }, ...threeTriggers.slice(1)]);
-    await story.untilStates({ ...ALL_ACTIVE, here: "paused" });
+    await story.waitForStates({ ...ALL_ACTIVE, here: "paused" });
     await fire(story, "issue.opened", "web", ["there"]);
     await fire(story, "issue.closed", "hub", ["closed"]);
     await story.publish(threeTriggers);
-    await story.untilStates(ALL_ACTIVE);
+    await story.waitForStates(ALL_ACTIVE);
     await fire(story, "issue.opened", "hub", ["here"]);
 
     // One trigger gets another type, and another trigger gets other params.
@@ -69,13 +69,13 @@ describe.each([
       { id: "there", type: "issue.opened", params: { repo: "docs" } },
       { id: "closed", type: "issue.closed" },
     ]);
-    await story.untilStates(ALL_ACTIVE);
+    await story.waitForStates(ALL_ACTIVE);
     await fire(story, "issue.closed", "hub", ["here", "closed"]);
     await fire(story, "issue.opened", "docs", ["there"]);
 
     // Two triggers are removed, and then the flow with the last one.
     await story.publish([{ id: "closed", type: "issue.closed" }]);
-    await story.untilStates({ closed: "active" });
+    await story.waitForStates({ closed: "active" });
     await fire(story, "issue.closed", "hub", ["closed"]);
     await story.deleteFlow();
     await expect
@@ -91,10 +91,10 @@ describe.each(["SQLite", "workerd"] as const)("a trigger subscription, on %s", (
   it("keeps its token when other triggers of the flow are removed", async () => {
     const story = await startTriggerStory({ backend });
     await story.publish(threeTriggers);
-    await story.untilStates(ALL_ACTIVE);
+    await story.waitForStates(ALL_ACTIVE);
     for (const remaining of [["there", "closed"], ["closed"]]) {
       await story.publish(threeTriggers.filter(({ id }) => remaining.includes(id)));
-      await story.untilStates(Object.fromEntries(remaining.map((id) => [id, "active"])));
+      await story.waitForStates(Object.fromEntries(remaining.map((id) => [id, "active"])));
       await fire(story, "issue.closed", "hub", ["closed"]);
     }
   }, 120_000);
@@ -103,12 +103,12 @@ describe.each(["SQLite", "workerd"] as const)("a trigger subscription, on %s", (
     const story = await startTriggerStory({ backend });
     const [trigger] = twoTriggers;
     await story.publish([trigger]);
-    await story.untilStates({ here: "active" });
+    await story.waitForStates({ here: "active" });
     await story.publish([{ ...trigger, isActive: false }]);
-    await story.untilStates({ here: "paused" });
+    await story.waitForStates({ here: "paused" });
     expect(await story.server.notify("issue.opened", { repo: "hub", n: 0 })).toEqual([]);
     await story.publish([trigger]);
-    await story.untilStates({ here: "active" });
+    await story.waitForStates({ here: "active" });
     await fire(story, "issue.opened", "hub", ["here"]);
   }, 120_000);
 
@@ -116,12 +116,12 @@ describe.each(["SQLite", "workerd"] as const)("a trigger subscription, on %s", (
     const story = await startTriggerStory({ backend });
     await story.server.switch({ answer: "no" });
     await story.publish(twoTriggers);
-    await story.untilStates({ here: "failed", there: "failed" });
+    await story.waitForStates({ here: "failed", there: "failed" });
     expect((await story.subscriptions())[0]?.error).toBe(
       "TRIGGER_CONFIGURE returned { success: false }.",
     );
     await story.server.switch({});
-    await story.untilStates({ here: "active", there: "active" });
+    await story.waitForStates({ here: "active", there: "active" });
     await fire(story, "issue.opened", "hub", ["here"]);
   }, 120_000);
 
@@ -129,18 +129,18 @@ describe.each(["SQLite", "workerd"] as const)("a trigger subscription, on %s", (
     const story = await startTriggerStory({ backend });
     await story.server.switch({ answer: "error", type: "issue.closed" });
     await story.publish(threeTriggers);
-    await story.untilStates({ ...ALL_ACTIVE, closed: "failed" });
+    await story.waitForStates({ ...ALL_ACTIVE, closed: "failed" });
     const failed = (await story.subscriptions()).find(({ node_id }) => node_id === "closed");
     expect(failed?.error).toBe("The quota of webhooks is used up.");
     await fire(story, "issue.opened", "hub", ["here"]);
     await story.server.switch({});
-    await story.untilStates(ALL_ACTIVE);
+    await story.waitForStates(ALL_ACTIVE);
   }, 120_000);
 
   it("keeps the server's working token if a rotation times out", async () => {
     const story = await startTriggerStory({ backend });
     await story.publish(twoTriggers);
-    await story.untilStates({ here: "active", there: "active" });
+    await story.waitForStates({ here: "active", there: "active" });
     const [{ id = "" } = {}] = await story.subscriptions();
     // The server does not process the call with the new token, so its former token must still work.
     await story.server.switch({ hold: "before" });
@@ -158,7 +158,7 @@ describe.each(["SQLite", "workerd"] as const)("a trigger subscription, on %s", (
       .toBe(true);
     await fire(story, "issue.opened", "web", ["there"]);
     await story.server.switch({});
-    await story.untilStates({ here: "active", there: "active" });
+    await story.waitForStates({ here: "active", there: "active" });
     await fire(story, "issue.opened", "hub", ["here"]);
   }, 240_000);
 });
@@ -168,9 +168,9 @@ it.each(["SQLite", "workerd"] as const)(
   async (backend) => {
     const story = await startTriggerStory({ backend });
     await story.publish(twoTriggers);
-    await story.untilStates({ here: "active", there: "active" });
+    await story.waitForStates({ here: "active", there: "active" });
     const readToken = async () =>
-      (await story.server.state()).kept[story.connection]?.credentials?.callbackToken;
+      (await story.server.state()).connections[story.connection]?.credentials?.callbackToken;
     const formerToken = await readToken();
     const [{ id = "" } = {}] = await story.subscriptions();
     await story.call("POST", `/api/connections/${story.connection}/subscriptions/${id}/rotate`);
@@ -191,11 +191,11 @@ it.each(["SQLite", "workerd"] as const)(
   async (backend) => {
     const story = await startTriggerStory({ backend });
     await story.publish(threeTriggers);
-    await story.untilStates(ALL_ACTIVE);
-    const stored = (await story.server.state()).kept[story.connection];
+    await story.waitForStates(ALL_ACTIVE);
+    const stored = (await story.server.state()).connections[story.connection];
     await story.call("DELETE", `/api/connections/${story.connection}`);
     await expect
-      .poll(async () => (await story.server.state()).kept, { timeout: MAX_WAIT_MS })
+      .poll(async () => (await story.server.state()).connections, { timeout: MAX_WAIT_MS })
       .toEqual({});
     const response = await fetch(`${story.hub().url}/api/trigger-callback`, {
       method: "POST",

@@ -41,11 +41,11 @@ type ChangeWithKill = (story: TriggerStory, change: () => Promise<void>) => Prom
 let lastNumber = 0;
 
 async function expectConverged(
-  { untilStates, server, firedBy }: TriggerStory,
+  { waitForStates, server, expectFiredBy }: TriggerStory,
   { triggers, ...fired }: (typeof changes)[number],
   perSubscription: boolean,
 ): Promise<void> {
-  await untilStates(
+  await waitForStates(
     Object.fromEntries(
       triggers.map(({ id, isActive = true }) => [id, isActive ? "active" : "paused"]),
     ),
@@ -66,7 +66,7 @@ async function expectConverged(
       await expect
         .poll(notify, { timeout: MAX_WAIT_MS, interval: 50 })
         .toBe(perSubscription ? fired[kind].length : 1);
-      await firedBy(lastNumber, fired[kind]);
+      await expectFiredBy(lastNumber, fired[kind]);
     }
   }
 }

@@ -24,7 +24,7 @@ it("one replica at a time reconciles a connection, and another continues when it
   await sleep(3 * LEASE_MS);
   expect(await countHeldCalls()).toBe(1);
   await server.switch({});
-  await story.untilStates({ opened: "active", closed: "active" });
+  await story.waitForStates({ opened: "active", closed: "active" });
   const { calls } = await server.state();
   expect(calls.map((call) => call.arguments.type).toSorted()).toEqual([
     "issue.closed",
@@ -42,11 +42,11 @@ it("one replica at a time reconciles a connection, and another continues when it
     await expect.poll(countHeldCalls, { timeout: MAX_WAIT_MS, interval: 20 }).toBeGreaterThan(0);
     await replica.stop("SIGKILL");
     await server.switch({});
-    await story.untilStates({ opened: "active", closed: "active" });
+    await story.waitForStates({ opened: "active", closed: "active" });
     expect(await server.notify("issue.opened", { repo: "hub", n })).toMatchObject([
       { status: 202 },
     ]);
-    await story.firedBy(n, ["opened"]);
+    await story.expectFiredBy(n, ["opened"]);
     replica = await story.startReplica();
   }
 }, 300_000);

@@ -22,7 +22,7 @@ describe.each(["SQLite", "workerd"] as const)("an event of a trigger server, on 
   it("is stored with its payload, and a crash does not lose it", async () => {
     const story = await startTriggerStory({ backend });
     await story.publish([{ id: "a", type: TYPE }]);
-    await story.untilStates({ a: "active" });
+    await story.waitForStates({ a: "active" });
     const data = { n: 1, text: "the whole payload" };
     const [sent] = await story.server.notify(TYPE, data);
     await story.killHub();
@@ -32,11 +32,11 @@ describe.each(["SQLite", "workerd"] as const)("an event of a trigger server, on 
     const path = `/event?id=${items[0]?.id}`;
     const event = await story.call<{ payload: unknown }>("GET", path);
     expect(event.payload).toEqual(data);
-    await story.firedBy(1, ["a"]);
+    await story.expectFiredBy(1, ["a"]);
   }, 120_000);
 
   it("cannot start a chain of runs that is longer than the limit", async () => {
-    const { call, server, connection, untilStates } = await startTriggerStory({ backend });
+    const { call, server, connection, waitForStates } = await startTriggerStory({ backend });
     const eventNode = (id: string, source: string) => ({
       id,
       type: "Event",
@@ -57,7 +57,7 @@ describe.each(["SQLite", "workerd"] as const)("an event of a trigger server, on 
       ],
       edges: ["callback", "again"].map((source) => ({ source, target: "emit" })),
     }).then((flow) => call("POST", `/api/flows/${(flow as { id: string }).id}/publish`, {}));
-    await untilStates({ callback: "active" });
+    await waitForStates({ callback: "active" });
     await server.notify(TYPE, { n: 1 });
     const listRuns = async () => (await call<{ items: Run[] }>("GET", "/api/runs?limit=100")).items;
     await expect
@@ -95,9 +95,9 @@ describe.each(["SQLite", "workerd"] as const)("an event of a trigger server, on 
       { id: "matching", type: TYPE, params: matching ?? {} },
       { id: "other", type: TYPE, params: other ?? {} },
     ]);
-    await story.untilStates({ matching: "active", other: "active" });
+    await story.waitForStates({ matching: "active", other: "active" });
     await story.server.notify(TYPE, data);
-    await story.firedBy(1, ["matching"]);
+    await story.expectFiredBy(1, ["matching"]);
   });
 
   it("matches params with each operator, and the schema of the trigger allows each", async ({
@@ -119,9 +119,9 @@ describe.each(["SQLite", "workerd"] as const)("an event of a trigger server, on 
     for (const op of operators) expect(conditions, op).toHaveProperty(op);
     const triggers = Object.entries(conditions).map(([id, params]) => ({ id, type: TYPE, params }));
     await story.publish(triggers);
-    await story.untilStates(Object.fromEntries(triggers.map(({ id }) => [id, "active"])));
+    await story.waitForStates(Object.fromEntries(triggers.map(({ id }) => [id, "active"])));
     await story.server.notify(TYPE, data);
-    await story.firedBy(
+    await story.expectFiredBy(
       1,
       triggers.map(({ id }) => id),
     );
@@ -130,21 +130,21 @@ describe.each(["SQLite", "workerd"] as const)("an event of a trigger server, on 
   }, 120_000);
 
   it("can be a test event, which is stored, matched and explained, and starts a run", async () => {
-    const { publish, untilStates, call, connection, firedBy } = await startTriggerStory({
+    const { publish, waitForStates, call, connection, expectFiredBy } = await startTriggerStory({
       backend,
     });
     await publish([
       { id: "hub", type: TYPE, params: { repo: "hub" } },
       { id: "web", type: TYPE, params: { repo: "web" } },
     ]);
-    await untilStates({ hub: "active", web: "active" });
+    await waitForStates({ hub: "active", web: "active" });
     const sent = await call<{ id: string; outcome: string }>(
       "POST",
       `/api/connections/${connection}/triggers/${TYPE}/test`,
       { data: { repo: "hub", n: 5 } },
     );
     expect(sent).toEqual({ id: expect.any(String), type: TYPE, outcome: "stored" });
-    await firedBy(5, ["hub"]);
+    await expectFiredBy(5, ["hub"]);
     const event = await call("GET", `/event?id=${sent.id}`);
     expect(event).toMatchObject({ source: connection, type: TYPE, payload: { repo: "hub", n: 5 } });
     const explanation = JSON.stringify(await call("GET", `/api/events/${sent.id}/explain`));

@@ -227,12 +227,12 @@ describe.each(["SQLite", "workerd"] as const)("the hub, on %s", (backend) => {
   it("rejects an event above 1 MiB with 413, and accepts other events", async () => {
     const story = await startTriggerStory({ backend });
     await story.publish([{ id: "a", type: "issue.opened" }]);
-    await story.untilStates({ a: "active" });
+    await story.waitForStates({ a: "active" });
     const large = { n: 1, text: "x".repeat(1024 * 1024) };
     expect(await story.server.notify("issue.opened", large)).toMatchObject([{ status: 413 }]);
     expect(await story.server.notify("issue.opened", { n: 2 })).toMatchObject([{ status: 202 }]);
-    await story.firedBy(2, ["a"]);
-    await story.firedBy(1, []);
+    await story.expectFiredBy(2, ["a"]);
+    await story.expectFiredBy(1, []);
   });
 
   it("accepts params whose schema has lost its enum and description because of `.optional()`", async () => {
@@ -241,9 +241,9 @@ describe.each(["SQLite", "workerd"] as const)("the hub, on %s", (backend) => {
     const { items } = await story.call<{ items: { inputSchema: object }[] }>("GET", path);
     expect(items[0]?.inputSchema).toMatchObject({ properties: { label: { type: "string" } } });
     await story.publish([{ id: "a", type: "issue.opened", params: { label: "bug" } }]);
-    await story.untilStates({ a: "active" });
+    await story.waitForStates({ a: "active" });
     await story.server.notify("issue.opened", { label: "bug", n: 1 });
-    await story.firedBy(1, ["a"]);
+    await story.expectFiredBy(1, ["a"]);
   });
 
   it("names the connection in x-mesh-token, and sends params as strings, without conditions", async () => {
@@ -255,7 +255,7 @@ describe.each(["SQLite", "workerd"] as const)("the hub, on %s", (backend) => {
         params: { repo: 7, title: { op: "contains", value: "x" }, label: "" },
       },
     ]);
-    await story.untilStates({ a: "active" });
+    await story.waitForStates({ a: "active" });
     const { calls } = await story.server.state();
     expect(calls.map(({ connection }) => connection)).toEqual([story.connection]);
     expect(calls[0]?.arguments).toEqual({
@@ -270,22 +270,22 @@ describe.each(["SQLite", "workerd"] as const)("the hub, on %s", (backend) => {
   it("configures a type that the server does not list", async () => {
     const story = await startTriggerStory({ backend });
     await story.publish([{ id: "a", type: "unlisted", params: { any: "thing" } }]);
-    await story.untilStates({ a: "active" });
+    await story.waitForStates({ a: "active" });
     expect((await story.server.state()).calls[0]?.arguments.params).toEqual({ any: "thing" });
     await story.server.notify("unlisted", { any: "thing", n: 1 });
-    await story.firedBy(1, ["a"]);
+    await story.expectFiredBy(1, ["a"]);
   });
 
   it("sends only the params on which all triggers of a type agree, because the server keeps one set", async () => {
     const story = await startTriggerStory({ backend });
     const trigger = { type: "issue.opened", params: { repo: "hub" } };
     await story.publish([{ id: "a", ...trigger }]);
-    await story.untilStates({ a: "active" });
+    await story.waitForStates({ a: "active" });
     await story.publish([
       { id: "a", ...trigger },
       { id: "b", ...trigger, params: { repo: "web" } },
     ]);
-    await story.untilStates({ a: "active", b: "active" });
+    await story.waitForStates({ a: "active", b: "active" });
     const { calls } = await story.server.state();
     expect(calls.map((call) => call.arguments.params)).toEqual([{ repo: "hub" }, {}]);
   });
@@ -293,13 +293,13 @@ describe.each(["SQLite", "workerd"] as const)("the hub, on %s", (backend) => {
   it("stores an event of a type without a trigger, and starts no run for it", async () => {
     const story = await startTriggerStory({ backend });
     await story.publish([{ id: "a", type: "issue.opened" }]);
-    await story.untilStates({ a: "active" });
+    await story.waitForStates({ a: "active" });
     expect(await story.server.notify("never.subscribed", { n: 1 })).toMatchObject([
       { status: 202, body: { outcome: "stored" } },
     ]);
     await story.server.notify("issue.opened", { n: 2 });
-    await story.firedBy(2, ["a"]);
-    await story.firedBy(1, []);
+    await story.expectFiredBy(2, ["a"]);
+    await story.expectFiredBy(1, []);
     const { items } = await story.call<{ items: { source: string; type: string }[] }>(
       "GET",
       "/api/events",
@@ -315,9 +315,9 @@ describe.each(["SQLite", "workerd"] as const)("the hub, on %s", (backend) => {
       { id: "b", type: "issue.opened" },
     ];
     await story.publish([a, b]);
-    await story.untilStates({ a: "active", b: "active" });
+    await story.waitForStates({ a: "active", b: "active" });
     await story.publish([b]);
-    await story.untilStates({ b: "active" });
+    await story.waitForStates({ b: "active" });
     const readDisableCalls = async () =>
       (await story.server.state()).calls
         .map((call) => call.arguments)

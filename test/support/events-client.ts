@@ -1,4 +1,4 @@
-/** Clients of the MCP Events draft for both protocol versions, and a hub process. */
+/** Starts a hub process, and connects clients of the MCP Events draft with two protocol versions. */
 import { randomUUID } from "node:crypto";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { Client as Sdk1Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -15,30 +15,32 @@ export const ADMIN = "the-admin-of-this-story";
 
 export interface Fixture {
   hub: HubProcess;
+  /** Kills the hub, and starts it again on the same data. */
   restart(): Promise<void>;
   /** Starts another hub on the same data. */
   replica(): Promise<HubProcess>;
+  /** Creates a token with the options `--scope` and `--tenant`. */
   token(...args: string[]): Promise<{ id: string; token: string }>;
   revoke(id: string): Promise<void>;
 }
 
 export async function startFixture(
   host: Host,
-  more: Record<string, string> = {},
+  extraEnv: Record<string, string> = {},
 ): Promise<Fixture> {
   const data = tempFolder();
   const env = {
     GITHUB_WEBHOOK_SECRET: SECRET,
     SIGNALBOX_TOKEN: ADMIN,
     SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1",
-    ...more,
+    ...extraEnv,
   };
   const start = async () => {
     const started = await startOn(host, { data, env });
     onTestFinished(async () => void (await started.stop()));
     return started;
   };
-  const settings = () => ({
+  const cliEnv = () => ({
     ...env,
     ...commandSettings(host, fixture.hub, { data, token: ADMIN }),
   });
@@ -51,7 +53,7 @@ export async function startFixture(
     },
     token: (...args) => createTokenByApi(fixture.hub.url, ADMIN, ...args),
     async revoke(id) {
-      await runCli(["token", "revoke", id], { env: settings() });
+      await runCli(["token", "revoke", id], { env: cliEnv() });
     },
   };
   return fixture;
@@ -62,7 +64,7 @@ interface Notification {
   params: Record<string, unknown> & { _meta: Record<string, unknown> };
 }
 
-export interface Connected {
+export interface EventsClient {
   notifications: Notification[];
   request(
     method: string,
@@ -72,7 +74,7 @@ export interface Connected {
 }
 
 /** A schema that accepts every result. */
-const anything = {
+const anyResult = {
   "~standard": {
     version: 1 as const,
     vendor: "story",
@@ -83,14 +85,14 @@ const anything = {
 const withToken = (token: string) => ({
   requestInit: { headers: { authorization: `Bearer ${token}` } },
 });
-/** A stream is a request that lasts until one side ends it. */
-const LONG = { timeout: 60 * 60_000 };
+/** `events/stream` is a request that lasts until one side ends it, so the default timeout is too short. */
+const LONG_TIMEOUT = { timeout: 60 * 60_000 };
 
 export async function connectSdk2(
   { url }: HubProcess,
   token = ADMIN,
   query = "",
-): Promise<Connected> {
+): Promise<EventsClient> {
   const client = new Client(
     { name: "story", version: "1" },
     { versionNegotiation: { mode: "auto" } },
@@ -102,23 +104,23 @@ export async function connectSdk2(
   await client.connect(transport);
   expect(client.getNegotiatedProtocolVersion()).toBe("2026-07-28");
   return recordNotifications(client, (method, params, options) =>
-    client.request({ method, params } as never, anything, { ...LONG, ...options }),
+    client.request({ method, params } as never, anyResult, { ...LONG_TIMEOUT, ...options }),
   );
 }
 
-async function connectSdk1({ url }: HubProcess, token = ADMIN): Promise<Connected> {
+async function connectSdk1({ url }: HubProcess, token = ADMIN): Promise<EventsClient> {
   const client = new Sdk1Client({ name: "story", version: "1" });
   const transport = new Sdk1Transport(new URL(`${url}/mcp`), withToken(token));
   await client.connect(transport as never);
   return recordNotifications(client, (method, params, options) =>
-    client.request({ method, params } as never, ResultSchema, { ...LONG, ...options }),
+    client.request({ method, params } as never, ResultSchema, { ...LONG_TIMEOUT, ...options }),
   );
 }
 
 function recordNotifications(
   client: Pick<Client, "close"> & { fallbackNotificationHandler?: unknown },
-  request: Connected["request"],
-): Connected {
+  request: EventsClient["request"],
+): EventsClient {
   const notifications: Notification[] = [];
   client.fallbackNotificationHandler = async (notification: Notification) =>
     void notifications.push(notification);
@@ -131,15 +133,16 @@ export const clients = [
   ["a 2025-11-25 client", connectSdk1],
 ] as const;
 
+/** Sends a GitHub webhook with changes to the body, and returns its delivery id. */
 export const send = async (
   { hub }: Pick<Fixture, "hub">,
-  change: Record<string, unknown> = {},
+  changes: Record<string, unknown> = {},
   { id = randomUUID(), type = "issues" } = {},
 ): Promise<string> => {
   const response = await deliver(hub.url, {
     id,
     type,
-    body: JSON.stringify({ ...issueOpened, ...change }),
+    body: JSON.stringify({ ...issueOpened, ...changes }),
   });
   expect(response.status).toBe(202);
   return id;
@@ -149,7 +152,7 @@ export const namesOf = (result: Record<string, unknown>) =>
 export const idsOf = (result: Record<string, unknown>) =>
   (result.events as { eventId: string }[]).map(({ eventId }) => eventId);
 
-/** The code, message and data of the error with which the request is rejected. */
+/** Returns the code, message and data of the JSON-RPC error with which a request fails. */
 export const errorOf = async (request: Promise<unknown>) => {
   const error = (await request.then(
     () => undefined,

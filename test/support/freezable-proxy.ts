@@ -1,21 +1,21 @@
 /**
- * A TCP proxy. When frozen, it forwards nothing and closes no connection, like a hung server. When
- * down, it closes new connections.
+ * A TCP proxy in front of a server. A frozen proxy forwards nothing and closes no connection, like a hung
+ * server. A proxy that is down closes all connections, also new ones.
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 
 /**
- * `freeze`: keeps this and later responses of the connection until `resume`.
- * `mute`: forwards this response, and no later one of the connection.
+ * `hold`: holds back this response and later ones of the connection until `resume`.
+ * `mute`: forwards this response, and drops later ones of the connection.
  */
-type Fault = "freeze" | "mute";
+type Fault = "hold" | "mute";
 
 export async function startFreezableProxy(target: string) {
   const { port, hostname } = new URL(target);
   const sockets = new Set<Socket>();
-  const held: (() => void)[] = [];
+  const heldResponses: (() => void)[] = [];
   let isFrozen = false;
   let isDown = false;
   let attempts = 0;
@@ -41,9 +41,9 @@ export async function startFreezableProxy(target: string) {
     upstream.on("data", (chunk) => {
       if (isMute) return;
       const fault = faultOf(chunk);
-      if (fault === "freeze") {
+      if (fault === "hold") {
         upstream.pause();
-        held.push(() => {
+        heldResponses.push(() => {
           client.write(chunk);
           upstream.resume();
         });
@@ -56,16 +56,16 @@ export async function startFreezableProxy(target: string) {
   await once(server, "listening");
   const url = new URL(target);
   url.port = String((server.address() as AddressInfo).port);
-  const drop = () => {
+  const closeAll = () => {
     for (const socket of sockets) socket.destroy();
   };
   onTestFinished(() => {
-    drop();
+    closeAll();
     server.close();
   });
   return {
     url: url.href,
-    /** Freezes the open connections only. */
+    /** Freezes the open connections, but not new ones. */
     freezeOpen() {
       for (const socket of sockets) socket.pause();
     },
@@ -73,19 +73,19 @@ export async function startFreezableProxy(target: string) {
       isFrozen = true;
       this.freezeOpen();
     },
-    /** Drops all connections, and forwards new ones. */
+    /** Ends `freeze` and `takeDown`: closes all connections, and forwards new ones. */
     repair() {
       isFrozen = false;
       isDown = false;
-      drop();
+      closeAll();
     },
     takeDown() {
       isDown = true;
-      drop();
+      closeAll();
     },
     /** The number of attempts to connect. */
     attempts: () => attempts,
-    /** The first response that contains the text causes the fault in its connection. */
+    /** Applies the fault to the first response that contains the text. Resolves when that response arrives. */
     onResponse(text: string, fault: Fault): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
       faultOf = (response) => {
@@ -96,9 +96,9 @@ export async function startFreezableProxy(target: string) {
       };
       return promise;
     },
-    /** Forwards the responses that `freeze` has kept. */
+    /** Forwards the responses that the fault `hold` has held back. */
     resume() {
-      for (const forward of held.splice(0)) forward();
+      for (const forward of heldResponses.splice(0)) forward();
     },
   };
 }

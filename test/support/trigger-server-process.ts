@@ -16,11 +16,10 @@ const PROGRAM = fileURLToPath(new URL("trigger-server.ts", import.meta.url));
 
 export interface TriggerServerProcess {
   url: string;
-  /** Kills the process. */
   kill(): Promise<void>;
-  /** Starts it again on the same port. */
+  /** Starts the killed server again on the same port. */
   restart(): Promise<void>;
-  /** Resolves when the process has ended, for example by the switch `crash`. */
+  /** Resolves when the process has ended, for example because of the switch `crash`. */
   ended(): Promise<void>;
   switch(switches: Partial<Switches>): Promise<void>;
   state(): Promise<ControlState>;
@@ -28,9 +27,9 @@ export interface TriggerServerProcess {
 }
 
 export async function startTriggerServer(
-  given: Omit<TriggerServerOptions, "port"> = {},
+  serverOptions: Omit<TriggerServerOptions, "port"> = {},
 ): Promise<TriggerServerProcess> {
-  const options: TriggerServerOptions = { ...given, port: Number(await fixedPort()) };
+  const options: TriggerServerOptions = { ...serverOptions, port: Number(await fixedPort()) };
   let child: ChildProcess;
   let exited: Promise<unknown>;
   let urls: { url: string; controlUrl: string };

@@ -1,7 +1,7 @@
 /**
- * A stand-in for MCP servers of the published trigger package, on loopback. It speaks the wire that was
- * observed on a real server (the section "Observed" of the contract): see stories/trigger-wire.test.ts.
- * Started as a program, it is a separate process that a test can kill. A second HTTP port controls it.
+ * A stand-in, on the loopback address, for MCP servers that use the published trigger package. Its protocol is
+ * that of a real server: see stories/trigger-wire.test.ts. It can run as a program, which a test can kill. A
+ * test controls it over a second HTTP port.
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -10,15 +10,18 @@ import type { AddressInfo } from "node:net";
 
 type JsonObject = Record<string, unknown>;
 
-/** What happens to the next calls of `TRIGGER_CONFIGURE`, or of `TRIGGER_LIST` for `check`. */
+/** How the server handles the next calls of `TRIGGER_CONFIGURE`. Only `hold: "check"` affects `tools/list`. */
 export interface Switches {
-  /** `no`: `{ success: false }`. `error`: `isError`. */
+  /** `no` returns `{ success: false }`. `error` returns a result with `isError`. */
   answer: "yes" | "no" | "error";
-  /** Holds the response until the switch changes: before or after the call took effect, or the check. */
+  /**
+   * Holds back a response until the switches change: `before` or `after` the call takes effect, or the response
+   * to `tools/list`, with which a `check` of a connection starts.
+   */
   hold: "never" | "check" | "before" | "after";
-  /** Ends the process, without a response. */
+  /** Ends the process without a response, before or after the call takes effect. */
   crash: "never" | "before" | "after";
-  /** Only calls for this type are affected; all if undefined. */
+  /** Affects only calls for this trigger type. If undefined, all calls are affected. */
   type?: string;
 }
 
@@ -32,8 +35,8 @@ interface Credentials {
   callbackToken: string;
 }
 
-/** What the server keeps for a connection. */
-interface Kept {
+/** The state that the server stores for a connection. */
+interface ConnectionState {
   credentials?: Credentials;
   types: string[];
   /** Only for servers with `perSubscription`. */
@@ -41,7 +44,7 @@ interface Kept {
 }
 
 export interface ControlState {
-  kept: Record<string, Kept>;
+  connections: Record<string, ConnectionState>;
   calls: ReceivedCall[];
   /** The calls of the tool COUNT. */
   counted: { n: unknown; key: unknown }[];
@@ -56,22 +59,22 @@ export interface SentCallback {
 
 export interface TriggerServerOptions {
   port?: number;
-  /** A file that keeps the state. Without it, a restart forgets everything. */
+  /** A file that stores the state. Without it, a restart loses the state. */
   file?: string | undefined;
-  /** Accept `subscriptionId`, and filter by type and params. */
+  /** Whether the server accepts `subscriptionId`, and filters events by type and params. */
   perSubscription?: boolean;
   types?: readonly string[];
 }
 
 const TYPES = ["issue.opened", "issue.closed"];
-const ALWAYS: Switches = { answer: "yes", hold: "never", crash: "never" };
+const DEFAULT_SWITCHES: Switches = { answer: "yes", hold: "never", crash: "never" };
 
 export async function openTriggerServer(options: TriggerServerOptions = {}) {
   const { port = 0, file, perSubscription = false, types = TYPES } = options;
-  const kept = new Map<string, Kept>(file ? readState(file) : []);
+  const connections = new Map<string, ConnectionState>(file ? readState(file) : []);
   const calls: ReceivedCall[] = [];
   const counted: ControlState["counted"] = [];
-  let switches = ALWAYS;
+  let switches = DEFAULT_SWITCHES;
   const held = new Set<() => void>();
 
   const hold = async (point: Switches["hold"], type?: string): Promise<void> => {
@@ -91,46 +94,46 @@ export async function openTriggerServer(options: TriggerServerOptions = {}) {
     if (isAffected(type) && switches.answer === "error")
       return toolError("The quota of webhooks is used up.");
     if (isAffected(type) && switches.answer === "no") return toolResult({ success: false });
-    keep(connection, args, type);
-    if (file) writeFileSync(file, JSON.stringify([...kept]));
+    storeSubscription(connection, args, type);
+    if (file) writeFileSync(file, JSON.stringify([...connections]));
     crash("after", type);
     await hold("after", type);
     return toolResult({ success: true });
   };
-  const keep = (connection: string, args: JsonObject, type: string) => {
+  const storeSubscription = (connection: string, args: JsonObject, type: string) => {
     const { callbackUrl, callbackToken, enabled, subscriptionId, params } = args;
-    const found = kept.get(connection) ?? { types: [], subscriptions: {} };
-    kept.set(connection, found);
-    const given = callbackUrl && callbackToken;
+    const state = connections.get(connection) ?? { types: [], subscriptions: {} };
+    connections.set(connection, state);
+    const hasCredentials = callbackUrl && callbackToken;
     const credentials = { callbackUrl: String(callbackUrl), callbackToken: String(callbackToken) };
     if (perSubscription && subscriptionId !== undefined) {
       const id = String(subscriptionId);
-      if (!enabled) delete found.subscriptions[id];
+      if (!enabled) delete state.subscriptions[id];
       else
-        found.subscriptions[id] = {
-          ...(given ? credentials : (found.subscriptions[id] as Credentials)),
+        state.subscriptions[id] = {
+          ...(hasCredentials ? credentials : (state.subscriptions[id] as Credentials)),
           type,
           params: params as Record<string, string>,
         };
       return;
     }
-    // One credential per connection: the last one replaces the former.
-    if (enabled && given) found.credentials = credentials;
-    found.types = found.types.filter((one) => one !== type);
-    if (enabled) found.types.push(type);
-    if (found.types.length === 0) kept.delete(connection);
+    // A connection has one credential. A new one replaces it.
+    if (enabled && hasCredentials) state.credentials = credentials;
+    state.types = state.types.filter((storedType) => storedType !== type);
+    if (enabled) state.types.push(type);
+    if (state.types.length === 0) connections.delete(connection);
   };
 
   const callTool = (connection: string | undefined, params: JsonObject) => {
     const args = (params.arguments ?? {}) as JsonObject;
-    if (params.name === "TRIGGER_LIST") return toolResult({ triggers: types.map(offer) });
+    if (params.name === "TRIGGER_LIST") return toolResult({ triggers: types.map(describeTrigger) });
     if (params.name === "COUNT") {
       const meta = (params._meta ?? {}) as JsonObject;
       counted.push({ n: args.n, key: meta["signalbox/idempotency-key"] });
       return toolResult({ count: counted.length });
     }
     if (params.name !== "TRIGGER_CONFIGURE")
-      return toolError(`MCP error -32602: Tool ${params.name} not found`);
+      return toolError(`MCP error -32602: Tool ${params.name} not state`);
     calls.push({ connection, arguments: args });
     const problem = problemOf(args);
     if (problem)
@@ -165,11 +168,11 @@ export async function openTriggerServer(options: TriggerServerOptions = {}) {
           return { result: {} };
         case "tools/list":
           await hold("check");
-          return { result: { tools: tools(perSubscription) } };
+          return { result: { tools: listTools(perSubscription) } };
         case "tools/call":
           return { result: await callTool(connection, params) };
         default:
-          return { error: { code: -32601, message: "Method not found" } };
+          return { error: { code: -32601, message: "Method not state" } };
       }
     };
     const message = { jsonrpc: "2.0", id, ...(await answer()) };
@@ -178,16 +181,18 @@ export async function openTriggerServer(options: TriggerServerOptions = {}) {
   };
 
   /**
-   * Sends an event to every connection, as the package does: no id, no filter, no retry. Servers with
-   * `subscriptionId` send an id, the same to all subscriptions.
+   * Sends an event to every connection, as the package does: without an id, a filter or a retry. With
+   * `perSubscription`, sends it to the matching subscriptions, with an id that is the same for all of them.
    */
   const notify = async (type: string, data: JsonObject): Promise<SentCallback[]> => {
-    const receivers = [...kept.values()].flatMap(({ credentials, subscriptions }) => [
+    const receivers = [...connections.values()].flatMap(({ credentials, subscriptions }) => [
       ...(credentials ? [credentials] : []),
       ...Object.values(subscriptions).filter(
-        (one) =>
-          one.type === type &&
-          Object.entries(one.params).every(([name, value]) => String(data[name]) === value),
+        (subscription) =>
+          subscription.type === type &&
+          Object.entries(subscription.params).every(
+            ([name, value]) => String(data[name]) === value,
+          ),
       ),
     ]);
     const id = perSubscription ? { id: randomUUID() } : {};
@@ -211,13 +216,13 @@ export async function openTriggerServer(options: TriggerServerOptions = {}) {
       const body = JSON.parse((await readText(request)) || "{}");
       if (request.url === "/notify") return notify(body.type, body.data);
       if (request.url === "/switch") {
-        switches = { ...ALWAYS, ...body };
+        switches = { ...DEFAULT_SWITCHES, ...body };
         for (const resume of held) resume();
         held.clear();
       }
-      if (request.url === "/forget") kept.clear();
+      if (request.url === "/forget") connections.clear();
       return {
-        kept: Object.fromEntries(kept),
+        connections: Object.fromEntries(connections),
         calls,
         counted,
         held: held.size,
@@ -251,17 +256,17 @@ const toolError = (text: string): JsonObject => ({
   content: [{ type: "text", text }],
 });
 
-const offer = (type: string) => ({
+const describeTrigger = (type: string) => ({
   type,
   description: `Fires when ${type} happens.`,
   paramsSchema: {
     repo: { type: "string", description: "Only this repository." },
-    // An optional enum with a description: the package loses both.
+    // Declared as an optional enum with a description, which the package reduces to a string.
     label: { type: "string" },
   },
 });
 
-const tools = (perSubscription: boolean) => [
+const listTools = (perSubscription: boolean) => [
   {
     name: "COUNT",
     description: "Counts its calls.",
@@ -301,7 +306,7 @@ function problemOf({ type, params, enabled, callbackUrl, callbackToken }: JsonOb
   return callbackToken === "" ? "callbackToken: too short" : undefined;
 }
 
-/** The token is decoded, not verified. A value that is no JWT fails the request. */
+/** The token is decoded, not verified. A value that is not a JWT fails the request. */
 function connectionOf(token: string | string[] | undefined): string | undefined {
   if (token === undefined) return undefined;
   const payload = String(token).split(".")[1];
@@ -316,7 +321,7 @@ async function readText(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-function readState(file: string): [string, Kept][] {
+function readState(file: string): [string, ConnectionState][] {
   try {
     return JSON.parse(readFileSync(file, "utf8"));
   } catch {

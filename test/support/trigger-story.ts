@@ -1,4 +1,4 @@
-/** A hub in its own process, a stand-in trigger server, and a flow whose triggers listen to it. */
+/** Starts a hub process and a stand-in trigger server, and publishes a flow with triggers of that server. */
 import { expect, inject, onTestFinished } from "vitest";
 import type { Backend } from "./api-client.ts";
 import { fixedPort } from "./fixed-port.ts";
@@ -44,26 +44,26 @@ export async function startTriggerStory({
     SIGNALBOX_TOKEN: TOKEN,
     SIGNALBOX_ALLOW_PRIVATE: "on",
     SIGNALBOX_LOG_LEVEL: "warn",
-    // After a kill, the next process continues soon.
+    // A short lease, so that the next process soon continues the runs of a killed one.
     SIGNALBOX_RUN_LEASE: "1",
   };
-  const ownPort = await fixedPort();
+  const hubPort = await fixedPort();
   if (backend === "PostgreSQL")
     Object.assign(env, {
       DATABASE_URL: await createMigratedDatabase(inject("postgresUrl")),
-      // The address of the first replica stands for that of a load balancer.
-      SIGNALBOX_PUBLIC_URL: `http://127.0.0.1:${ownPort}`,
+      // The first replica takes the role of a load balancer for callbacks.
+      SIGNALBOX_PUBLIC_URL: `http://127.0.0.1:${hubPort}`,
       GITHUB_WEBHOOK_SECRET: "the-secret-of-this-story",
       SIGNALBOX_KEY: Buffer.alloc(32, 7).toString("base64"),
     });
   if (backend === "workerd") env.GITHUB_WEBHOOK_SECRET = "the-secret-of-this-story";
   const start = backend === "workerd" ? startWorkerProcess : startHubProcess;
-  const openHub = async (given: string) => {
-    const started = await start({ data, env: { ...env, PORT: given } });
+  const openHub = async (port: string) => {
+    const started = await start({ data, env: { ...env, PORT: port } });
     onTestFinished(async () => void (await started.stop("SIGKILL")));
     return started;
   };
-  let hub: HubProcess = await openHub(ownPort);
+  let hub: HubProcess = await openHub(hubPort);
 
   const call = async <Result>(method: string, path: string, body?: unknown): Promise<Result> => {
     const response = await fetch(`${hub.url}${path}`, {
@@ -101,11 +101,11 @@ export async function startTriggerStory({
     hub: () => hub,
     killHub: async () => void (await hub.stop("SIGKILL")),
     async restartHub() {
-      hub = await openHub(ownPort);
+      hub = await openHub(hubPort);
     },
     /** Starts another replica on the same database. */
     startReplica: () => openHub("0"),
-    /** Replaces the triggers of the flow. Each leads to a node that returns its id and the event. */
+    /** Publishes the flow with these triggers. Each leads to a node that returns the trigger's id and the event's `n`. */
     async publish(triggers: readonly StoryTrigger[]): Promise<string> {
       const graph = {
         name: "On events",
@@ -135,18 +135,20 @@ export async function startTriggerStory({
       await call("DELETE", `/api/flows/${flow}`);
       flow = undefined;
     },
-    /** Resolves when the subscriptions have these states, by the ids of their triggers. */
-    async untilStates(states: Record<string, string>): Promise<void> {
+    /** Waits until the subscriptions have these states, by the ids of their triggers. */
+    async waitForStates(states: Record<string, string>): Promise<void> {
       await expect
         .poll(
           async () =>
-            Object.fromEntries((await subscriptions()).map((one) => [one.node_id, one.state])),
+            Object.fromEntries(
+              (await subscriptions()).map(({ node_id, state }) => [node_id, state]),
+            ),
           { timeout: MAX_WAIT_MS, interval: 50 },
         )
         .toEqual(states);
     },
-    /** The triggers that have started a run for the event with this number, when all runs ended. */
-    async firedBy(n: number, expected: readonly string[]): Promise<void> {
+    /** Waits until exactly the expected triggers have completed runs for the event with this `n`. */
+    async expectFiredBy(n: number, triggers: readonly string[]): Promise<void> {
       await expect
         .poll(
           async () =>
@@ -161,7 +163,7 @@ export async function startTriggerStory({
               .toSorted(),
           { timeout: MAX_WAIT_MS, interval: 50 },
         )
-        .toEqual(expected.toSorted());
+        .toEqual(triggers.toSorted());
     },
   };
 }

@@ -1,4 +1,4 @@
-/** Floods that need no token, or one that can only read. */
+/** Floods that need no token, or a token with read access only. */
 import { Agent, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,7 +9,7 @@ const open = (url: string): Socket => {
 };
 
 export interface HalfSentBodies {
-  /** All that the hub has sent so far. */
+  /** Returns the bytes that the hub has sent so far, of all connections. */
   received(): string;
   close(): void;
 }
@@ -28,9 +28,9 @@ export async function sendHalfBodies(url: string, connections: number): Promise<
     socket.write(head);
     return socket;
   });
-  // In pieces, so that all bodies arrive together. If they were larger, the kernel would drop packets of
-  // every connection.
-  for (let sent = 0; sent < 60; sent += 1) {
+  // Each round sends one piece of every body, so that all bodies arrive in parallel. With larger pieces, the
+  // kernel would drop packets of every connection.
+  for (let round = 0; round < 60; round += 1) {
     for (const socket of sockets) if (!socket.destroyed) socket.write(PIECE);
     await sleep(100);
   }
@@ -61,9 +61,10 @@ export async function sendUnknownTokens(url: string, count: number): Promise<num
   }
 }
 
+/** 100,000 ping frames without a payload. */
 const PINGS = Buffer.concat(Array(100_000).fill(Buffer.from([0x89, 0x80, 0, 0, 0, 0])));
 
-/** Opens WebSockets and sends two million pings on each; returns what each got until it was closed. */
+/** Opens WebSockets and sends two million pings on each; returns the data that each has received. */
 export function floodWithPings(url: string, token: string, sockets: number): Promise<string[]> {
   const flood = async () => {
     const socket = open(url);

@@ -1,4 +1,4 @@
-/** Opens MCP sessions of the `initialize` handshake, which stay open until the hub ends them. */
+/** Opens and uses MCP sessions, which clients open with `initialize` and which last until the hub ends them. */
 const post = (url: string, token: string, message: object, session?: string) =>
   fetch(`${url}/mcp`, {
     method: "POST",
@@ -13,7 +13,7 @@ const post = (url: string, token: string, message: object, session?: string) =>
 
 export interface OpenedSession {
   status: number;
-  /** Null if the hub opened none. */
+  /** Null if the hub has opened no session. */
   id: string | null;
 }
 
@@ -30,7 +30,7 @@ export async function openSession(url: string, token: string): Promise<OpenedSes
   return { status: response.status, id: response.headers.get("mcp-session-id") };
 }
 
-/** The status of a request in the session: 404 if the hub has ended it. */
+/** Returns the status of a request in the session: 404 if the hub has ended the session. */
 export async function useSession(url: string, token: string, id: string): Promise<number> {
   const response = await post(url, token, { method: "tools/list" }, id);
   await response.text();

@@ -1,7 +1,7 @@
 /** Webhooks that are expensive to parse or to match. */
 import { node } from "../flow-samples.ts";
 
-/** A body of this size that consists of empty objects. */
+/** A body of about this size that consists of empty objects. */
 export const emptyObjects = (bytes: number): string => {
   const count = Math.floor((bytes - '{"x":[{}]}'.length) / "{},".length);
   return `{"x":[${"{},".repeat(count)}{}]}`;
@@ -20,6 +20,6 @@ export const flowWithLongGlob = (source: string, type: string) => ({
   edges: [],
 });
 
-/** A body of 1 MiB whose `list` makes that glob backtrack. */
+/** A body of 1 MiB whose `list` makes the glob of `flowWithLongGlob` backtrack. */
 export const listForLongGlob = (extra: object = {}): string =>
   JSON.stringify({ ...extra, list: Array.from({ length: 1_000 }, () => "a".repeat(1_040)) });

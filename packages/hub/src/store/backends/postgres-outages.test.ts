@@ -33,7 +33,7 @@ describe("a replica that freezes in a transaction", () => {
     const [frozen, other] = [await open(proxy.url), await open()];
     await appendEvents(other, [sampleEvent()]);
     // The response to the statement that locks the row of the tenant.
-    const hasLocked = proxy.onResponse("triggers_rev", "freeze");
+    const hasLocked = proxy.onResponse("triggers_rev", "hold");
     const appended = appendEvents(frozen, [sampleEvent()]);
     await hasLocked;
     const started = performance.now();
