@@ -1,4 +1,4 @@
-/** A hub in a separate process, and an HTTP client for its API with the admin token. */
+/** Starts a hub process, and calls its API with the admin token. */
 import { inject, onTestFinished } from "vitest";
 import { createTokenByApi } from "./create-token.ts";
 import { SECRET } from "./deliver.ts";
@@ -28,7 +28,7 @@ export interface Api {
   hub: HubProcess;
   env: Record<string, string>;
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<ApiResponse>;
-  /** Like `call`, but throws an error with the response if it has another status. */
+  /** Like `call`, but throws if the response has another status. */
   expect(
     status: number,
     method: string,
@@ -36,7 +36,7 @@ export interface Api {
     body?: unknown,
     options?: CallOptions,
   ): Promise<ApiResponse>;
-  /** Creates a token with these options of `signalbox token create`. */
+  /** Creates a token with the options `--scope` and `--tenant` of `signalbox token create`. */
   token(...args: string[]): Promise<string>;
 }
 
@@ -61,20 +61,20 @@ export async function startApi(
     backend === "workerd"
       ? await startWorkerProcess({ data, env })
       : await startHubProcess({ data, env });
-  // Commands find a hub on Node by its data folder.
+  // CLI commands find a hub on Node by its data folder, and a Worker by its URL.
   if (backend === "workerd") env.SIGNALBOX_URL = hub.url;
   onTestFinished(async () => void (await hub.stop("SIGKILL")));
 
   const call: Api["call"] = async (method, path, body, { token = ADMIN, headers, raw } = {}) => {
-    const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+    const requestBody = raw ?? (body === undefined ? undefined : JSON.stringify(body));
     const response = await fetch(`${hub.url}${path}`, {
       method,
       headers: {
         authorization: `Bearer ${token}`,
-        ...(sent !== undefined && { "content-type": "application/json" }),
+        ...(requestBody !== undefined && { "content-type": "application/json" }),
         ...headers,
       },
-      ...(sent !== undefined && { body: sent }),
+      ...(requestBody !== undefined && { body: requestBody }),
     });
     const text = await response.text();
     const isJson = /\bjson/.test(response.headers.get("content-type") ?? "");

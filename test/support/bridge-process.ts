@@ -18,13 +18,13 @@ export type Ending = "SIGKILL" | "SIGTERM" | "close stdin";
 export interface BridgeProcess {
   messages: ChannelMessage[];
   endedBy: Ending | undefined;
-  /** Resolves when the process has exited and its output has been read. */
+  /** Ends the process. Resolves when it has exited and its output has been read. */
   end(how: Ending): Promise<void>;
 }
 
-const line = (message: object) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`;
+const toLine = (message: object) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`;
 
-/** The first messages of Claude Code. Without the lists, the bridge would delay its announcements. */
+/** The first messages that Claude Code sends. Without the list requests, the bridge delays its channel messages. */
 export const HANDSHAKE = [
   {
     id: 0,
@@ -51,7 +51,7 @@ export const HANDSHAKE = [
   { id: 3, method: "prompts/list" },
   { id: 4, method: "resources/list" },
 ]
-  .map(line)
+  .map(toLine)
   .join("");
 
 export function startBridgeProcess(env: Record<string, string>): BridgeProcess {
@@ -66,7 +66,8 @@ export function startBridgeProcess(env: Record<string, string>): BridgeProcess {
     if (message?.method === "notifications/claude/channel") messages.push(message.params);
   });
   const ended = Promise.all([once(child, "exit"), once(lines, "close")]);
-  child.stdin.on("error", () => {}); // the process was killed before it read
+  // A process that was killed before it has read its input causes an error.
+  child.stdin.on("error", () => {});
   child.stdin.write(HANDSHAKE);
   const bridge: BridgeProcess = {
     messages,

@@ -1,4 +1,4 @@
-/** Stories and browser tests run the built hub instead of the sources. */
+/** Builds the packages, because stories and browser tests run the built hub instead of the sources. */
 import { execFileSync } from "node:child_process";
 
 export default function setup(): void {

@@ -1,16 +1,19 @@
-/** workerd closes idle connections without a notice, and a request on such a connection fails. */
-const origins = new Set<string>();
+/**
+ * Makes `fetch` open a new connection for each request to workerd. workerd closes idle connections without
+ * notice, and a request on a closed connection fails.
+ */
+const workerdOrigins = new Set<string>();
 const { fetch } = globalThis;
 
-/** From now on, `fetch` opens a new connection for each request to this URL, also inside of libraries. */
+/** Replaces the global `fetch`, so that requests of libraries to this origin use new connections too. */
 export function closeConnectionsTo(url: string): void {
-  origins.add(new URL(url).origin);
+  workerdOrigins.add(new URL(url).origin);
   globalThis.fetch = fetchAndClose;
 }
 
 const fetchAndClose: typeof fetch = (input, init) => {
   const request = input instanceof Request ? input : undefined;
-  if (!origins.has(new URL(request?.url ?? String(input)).origin)) return fetch(input, init);
+  if (!workerdOrigins.has(new URL(request?.url ?? String(input)).origin)) return fetch(input, init);
   const headers = new Headers(init?.headers ?? request?.headers);
   headers.set("connection", "close");
   return fetch(input, { ...init, headers });

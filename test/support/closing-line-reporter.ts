@@ -5,11 +5,11 @@ import type { Reporter, SerializedError, TestModule, TestRunEndReason, Vitest } 
  * `N passed, N failed[, N skipped]`.
  */
 export default class ClosingLineReporter implements Reporter {
-  #filtered = false;
+  #isFiltered = false;
 
   onInit(vitest: Vitest): void {
     // With `-t` all other tests count as skipped, and a list of them would hide the result.
-    this.#filtered = vitest.config.testNamePattern !== undefined;
+    this.#isFiltered = vitest.config.testNamePattern !== undefined;
   }
 
   onTestRunEnd(
@@ -37,8 +37,8 @@ export default class ClosingLineReporter implements Reporter {
     // An interrupted run, or a run without tests, is not a success.
     if (reason !== "passed" && failed === 0) failed = 1;
 
-    if (!this.#filtered) for (const line of skipped) console.log(`skipped: ${line}`);
-    const tail = skipped.length > 0 ? `, ${skipped.length} skipped` : "";
-    console.log(`${passed} passed, ${failed} failed${tail}`);
+    if (!this.#isFiltered) for (const line of skipped) console.log(`skipped: ${line}`);
+    const skippedCount = skipped.length > 0 ? `, ${skipped.length} skipped` : "";
+    console.log(`${passed} passed, ${failed} failed${skippedCount}`);
   }
 }

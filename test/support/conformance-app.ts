@@ -1,4 +1,4 @@
-/** An app with the tools of the MCP conformance suite that a flow can provide. */
+/** Creates an app with those tools of the MCP conformance suite that a flow can implement. */
 import { createFlowMaker, intent, type Node, returns, waits } from "./flow-maker.ts";
 
 const code = (id: string, text: string): Node => ({
@@ -24,13 +24,13 @@ const flows: Node[][] = [
 ];
 
 /** Returns the URL of the app's MCP server. */
-export async function createConformanceApp(hub: string, token: string): Promise<string> {
-  const make = createFlowMaker(hub, token);
+export async function createConformanceApp(hubUrl: string, token: string): Promise<string> {
+  const make = createFlowMaker(hubUrl, token);
   const { mcp_path } = await make.app("conformance");
   for (const nodes of flows) {
     const ids = nodes.map(({ id }) => id);
     const edges = ids.slice(1).map((id, at): [string, string] => [ids[at] as string, id]);
     await make.flow("conformance", nodes[0]?.name as string, nodes, edges);
   }
-  return `${hub}${mcp_path}`;
+  return `${hubUrl}${mcp_path}`;
 }

@@ -16,11 +16,11 @@ interface Check {
   errorMessage?: string;
 }
 
-/** Runs the scenarios of a protocol version. Returns the messages of failed checks by `scenario:check`. */
+/** Runs the scenarios of a protocol version. Returns the messages of failed checks by `SCENARIO:CHECK`. */
 export async function findFailures(
   server: string,
   token: string,
-  revision: string,
+  protocolVersion: string,
 ): Promise<Map<string, string>> {
   const { origin, pathname } = new URL(server);
   const proxy = await startBearerProxy(origin, token);
@@ -31,11 +31,11 @@ export async function findFailures(
     "--url",
     `${proxy.url}${pathname}`,
     "--requirements",
-    revision,
+    protocolVersion,
     "-o",
     folder,
   ];
-  // The exit code covers only required scenarios, so the written checks are read.
+  // The exit code covers only required scenarios, so the results are read from the folder.
   const { stdout } = await promisify(execFile)(process.execPath, [SUITE, ...args], {
     cwd: folder,
     maxBuffer: 100_000_000,
@@ -44,36 +44,39 @@ export async function findFailures(
     ([, name]) => name as string,
   );
   expect(scenarios.length, stdout).toBeGreaterThan(30);
-  const found = new Map<string, string>();
-  const written = readdirSync(folder);
+  const failures = new Map<string, string>();
+  const resultFolders = readdirSync(folder);
   for (const scenario of scenarios) {
-    const result = written.find(
+    const resultFolder = resultFolders.find(
       (name) => name.replace(/-\d{4}-\d\d-\d\dT.*$/, "") === `server-${scenario}`,
     );
-    const checks: Check[] = result
-      ? JSON.parse(readFileSync(join(folder, result, "checks.json"), "utf8"))
+    const checks: Check[] = resultFolder
+      ? JSON.parse(readFileSync(join(folder, resultFolder, "checks.json"), "utf8"))
       : [];
     const failed = checks.filter(({ status }) => status === "FAILURE" || status === "WARNING");
     for (const { id, errorMessage } of failed)
-      found.set(`${scenario}:${id}`, errorMessage ?? "a warning");
-    // Some scenarios end without a check if they find nothing to test; that is a failure too.
+      failures.set(`${scenario}:${id}`, errorMessage ?? "a warning");
+    // Some scenarios end without a check if they find nothing to test. Such a scenario has failed too.
     if (
       failed.length === 0 &&
       !checks.some(({ id, status }) => status === "SUCCESS" && !id.startsWith("wire-schema"))
     )
-      found.set(`${scenario}:no-check`, "no check succeeded");
+      failures.set(`${scenario}:no-check`, "no check succeeded");
   }
-  return found;
+  return failures;
 }
 
-/** Whether an entry, which is a scenario or one of its checks, covers this failure. */
+/** Returns whether a list entry, `SCENARIO` or `SCENARIO:CHECK`, covers the failure with this key. */
 export const covers = (entry: string, key: string): boolean =>
   key === entry || key.startsWith(`${entry}:`);
 
-/** Fails if a failure is not listed, or if an entry of the list is no longer needed. */
-export function expectListed(found: ReadonlyMap<string, string>, names: readonly string[]): void {
-  const unlisted = [...found].filter(([key]) => !names.some((name) => covers(name, key)));
+/** Fails if a failure is not covered by an entry, or if an entry covers no failure. */
+export function expectListed(
+  failures: ReadonlyMap<string, string>,
+  entries: readonly string[],
+): void {
+  const unlisted = [...failures].filter(([key]) => !entries.some((entry) => covers(entry, key)));
   expect(Object.fromEntries(unlisted)).toEqual({});
-  const stale = names.filter((name) => ![...found.keys()].some((key) => covers(name, key)));
+  const stale = entries.filter((entry) => ![...failures.keys()].some((key) => covers(entry, key)));
   expect(stale).toEqual([]);
 }

@@ -1,59 +1,61 @@
 /**
- * The built Worker, with a record of the calls between it and its objects. `GET /test/calls` returns the
- * calls since the last request; `POST /test/clock?advance=MS` advances the clock of the caches, which
- * stands still otherwise, so that no cached value expires on a busy machine.
+ * The built Worker, which also records the calls between the Worker and its Durable Objects.
+ * `/test/calls` returns the calls since the previous request to `/test/calls`.
+ * `/test/clock?advance=MS` advances the monotonic clock, which otherwise stands still, so that no cached
+ * value expires on a busy machine.
  */
 import "./manual-clock.mjs";
 import hub, * as classes from "./index.js";
 
 let calls = [];
 
-/** The methods of a stub are recorded as "CALLER > CLASS.METHOD". */
-const countCalls = (caller, name, stub) =>
+/** Wraps the stub of an object, and records each call as "CALLER > OBJECT.METHOD". */
+const recordCalls = (caller, name, stub) =>
   new Proxy(stub, {
     get:
       (_, method) =>
       (...args) => {
-        const verb = method === "callStore" ? args[0] : method;
-        calls.push(`${caller} > ${name}.${verb}`);
+        // `callStore` is generic: its first argument names the operation of the store.
+        const operation = method === "callStore" ? args[0] : method;
+        calls.push(`${caller} > ${name}.${operation}`);
         return stub[method](...args);
       },
   });
 
-const NAMES = {
+const OBJECT_NAMES = {
   TENANT_REGISTRY: "registry",
   WEBHOOK_STORE: "store",
   WEBHOOK_MCP_AGENT: "agent",
 };
 
-const countingEnv = (caller, env) => {
-  const namespaces = Object.entries(NAMES).map(([binding, name]) => [
+const recordingEnv = (caller, env) => {
+  const namespaces = Object.entries(OBJECT_NAMES).map(([binding, name]) => [
     binding,
-    { getByName: (id) => countCalls(caller, name, env[binding].getByName(id)) },
+    { getByName: (id) => recordCalls(caller, name, env[binding].getByName(id)) },
   ]);
   return { ...env, ...Object.fromEntries(namespaces) };
 };
 
-/** An object with a timer is not evicted, however long the test takes. */
+/** Keeps an object in memory during the test: workerd does not evict an object with a pending timer. */
 const keepInMemory = () => void setInterval(() => {}, 60_000);
 
 export class TenantRegistry extends classes.TenantRegistry {
   constructor(state, env) {
-    super(state, countingEnv("registry", env));
+    super(state, recordingEnv("registry", env));
     keepInMemory();
   }
 }
 
 export class WebhookStore extends classes.WebhookStore {
   constructor(state, env) {
-    super(state, countingEnv("store", env));
+    super(state, recordingEnv("store", env));
     keepInMemory();
   }
 }
 
 export class WebhookMcpAgent extends classes.WebhookMcpAgent {
   constructor(state, env) {
-    super(state, countingEnv("agent", env));
+    super(state, recordingEnv("agent", env));
     keepInMemory();
   }
 }
@@ -65,7 +67,7 @@ export default {
       globalThis.advanceClock(Number(searchParams.get("advance")));
       return new Response();
     }
-    if (pathname !== "/test/calls") return hub.fetch(request, countingEnv("worker", env));
+    if (pathname !== "/test/calls") return hub.fetch(request, recordingEnv("worker", env));
     const recorded = calls;
     calls = [];
     return Response.json(recorded);

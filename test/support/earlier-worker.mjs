@@ -1,6 +1,6 @@
 /**
- * Stands for the earlier Worker: objects with the names of the hub's. A request is a list of
- * `[binding, name of the object, SQL statements]`.
+ * A stand-in for the earlier Worker, whose Durable Objects have the same class names as the hub's. Tests
+ * fill their databases: the body of a request is a list of `[binding, object name, SQL statements]`.
  */
 import { DurableObject } from "cloudflare:workers";
 

@@ -1,7 +1,7 @@
 /**
- * GitHub on loopback, as far as the hub uses it: a GitHub App with its API, its webhooks and the
- * sign-in of people. It checks what GitHub checks (JWTs, codes, PKCE, tokens) and answers with
- * GitHub's messages. Tests change its state by the returned functions.
+ * A fake GitHub on the loopback address with what the hub uses: a GitHub App with its API and its webhooks,
+ * and the sign-in of people. Like GitHub, it checks JWTs, codes, PKCE and tokens. Its messages are GitHub's.
+ * Tests change its state with the functions of `FakeGithub`.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,17 +13,17 @@ import { type AppKey, createAppKey } from "./fake-github/app-key.ts";
 import { addSignInRoutes, createSignIn, type SignIn } from "./fake-github/sign-in.ts";
 
 export interface FakeGithub extends Accounts, SignIn, AppHook {
-  /** For `GITHUB_URL`. */
+  /** The value of `GITHUB_URL`. */
   url: string;
-  /** For `GITHUB_API_URL`; a path of `url`, as on GitHub Enterprise. */
+  /** The value of `GITHUB_API_URL`: a path below `url`, as on GitHub Enterprise. */
   apiUrl: string;
   app: AppKey;
   /** The settings of a hub that uses this GitHub. */
   env: Record<string, string>;
-  /** Each request to the API and the sign-in, such as "GET /app". */
+  /** The method and path of each request, such as "GET /app". Paths of the API lack its prefix. */
   requests: string[];
-  /** Answers the next requests to the API with a rate limit. */
-  limitRate(times: number, answer?: { status?: 403 | 429; retryAfter?: number }): void;
+  /** Rejects the next `times` requests to the API because of a rate limit. */
+  limitRate(times: number, response?: { status?: 403 | 429; retryAfter?: number }): void;
   close(): Promise<void>;
 }
 
@@ -33,16 +33,16 @@ export async function startFakeGithub(): Promise<FakeGithub> {
   const signIn = createSignIn(accounts);
   const hook = createAppHook();
   const requests: string[] = [];
-  let limited = { times: 0, status: 403 as 403 | 429, retryAfter: 60 };
+  let rateLimit = { times: 0, status: 403 as 403 | 429, retryAfter: 60 };
 
   const routes = new Hono();
   routes.use(async ({ req, json }, next) => {
     requests.push(`${req.method} ${req.path.replace(API, "")}`);
-    if (!req.path.startsWith(API) || limited.times === 0) return next();
-    limited.times -= 1;
+    if (!req.path.startsWith(API) || rateLimit.times === 0) return next();
+    rateLimit.times -= 1;
     return json(
       { message: "You have exceeded a secondary rate limit." },
-      { status: limited.status, headers: { "retry-after": String(limited.retryAfter) } },
+      { status: rateLimit.status, headers: { "retry-after": String(rateLimit.retryAfter) } },
     );
   });
   const api = new Hono();
@@ -75,8 +75,8 @@ export async function startFakeGithub(): Promise<FakeGithub> {
       GITHUB_WEBHOOK_SECRET: hook.webhook.secret,
     },
     requests,
-    limitRate(times, answer) {
-      limited = { status: 403, retryAfter: 60, ...answer, times };
+    limitRate(times, response) {
+      rateLimit = { status: 403, retryAfter: 60, ...response, times };
     },
     async close() {
       await hook.settled();

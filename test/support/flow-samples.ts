@@ -1,4 +1,4 @@
-/** Flows in the format of the API. */
+/** Nodes, edges and a sample flow in the format of the API. */
 export const intent = (name: string, parameters: Record<string, unknown> = {}) => ({
   id: `intent ${name}`,
   type: "UserIntent",
@@ -19,7 +19,7 @@ export const edge = (source: string, target: string, sourceHandle?: string) => (
   ...(sourceHandle && { sourceHandle }),
 });
 
-/** Greets a person by name. */
+/** A flow that greets a person by name. */
 export const greeting = {
   name: "Greeting",
   nodes: [

@@ -1,15 +1,15 @@
 /**
- * Sends `/healthz` requests over one connection, and reports how long each response took, and how much
- * CPU time the hub's main thread used meanwhile. On a busy machine, only the latter is the hub's own.
+ * Sends `/healthz` requests over one connection. Reports the latency of each response, and the CPU time of
+ * the hub's main thread during the request, which other processes of a busy machine do not affect.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { Agent, get } from "node:http";
 
 export interface HealthReport {
-  /** Of the responses with 200, in milliseconds, since the last report. */
+  /** The latencies of the responses with status 200 since the previous report, in milliseconds. */
   latencies: Float64Array;
-  /** CPU time of the hub's main thread during each response; 0 on systems without `/proc`. */
-  busy: Float64Array;
+  /** The CPU time of the hub's main thread during each of these requests; 0 on systems without `/proc`. */
+  cpuTimes: Float64Array;
   /** Requests without a response, or with a status other than 200. */
   failed: number;
 }
@@ -24,23 +24,23 @@ const cpuMs = existsSync(schedstat)
   ? () => Number(readFileSync(schedstat, "utf8").split(" ", 1)[0]) / 1e6
   : () => 0;
 let latencies: number[] = [];
-let busy: number[] = [];
+let cpuTimes: number[] = [];
 let failed = 0;
-let reportWanted = false;
+let isReportRequested = false;
 
 function probe(): void {
   const startedAt = performance.now();
   const cpuAtStart = cpuMs();
   const next = () => {
-    // Only between two requests: a request in progress may be the slowest.
-    if (reportWanted) report();
+    // Reports only between two requests, because a request in progress may be the slowest.
+    if (isReportRequested) report();
     setTimeout(probe, PAUSE_MS);
   };
   get(`${url}/healthz`, { agent, signal: AbortSignal.timeout(RESPONSE_MS) }, (response) => {
     response.resume().on("close", () => {
       if (response.statusCode === 200 && response.complete) {
         latencies.push(performance.now() - startedAt);
-        busy.push(cpuMs() - cpuAtStart);
+        cpuTimes.push(cpuMs() - cpuAtStart);
       } else failed += 1;
       next();
     });
@@ -51,20 +51,20 @@ function probe(): void {
 }
 
 function report(): void {
-  reportWanted = false;
+  isReportRequested = false;
   const message: HealthReport = {
     latencies: Float64Array.from(latencies),
-    busy: Float64Array.from(busy),
+    cpuTimes: Float64Array.from(cpuTimes),
     failed,
   };
   process.send?.(message);
   latencies = [];
-  busy = [];
+  cpuTimes = [];
   failed = 0;
 }
 
 process.on("message", () => {
-  reportWanted = true;
+  isReportRequested = true;
 });
 process.on("disconnect", () => process.exit());
 probe();

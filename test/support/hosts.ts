@@ -8,7 +8,7 @@ export const hosts: readonly Host[] = ["Node", "workerd"];
 export const startOn = (host: Host, options: HubProcessOptions): Promise<HubProcess> =>
   host === "workerd" ? startWorkerProcess(options) : startHubProcess(options);
 
-/** The settings of commands against a hub: on Node they find it by its data folder. */
+/** The settings with which CLI commands find a hub: on Node by its data folder, in workerd by its URL. */
 export const commandSettings = (
   host: Host,
   hub: HubProcess,

@@ -10,7 +10,7 @@ export const CLI = fileURLToPath(new URL("../../packages/hub/bin/signalbox.js", 
 export interface HubProcess {
   url: string;
   pid: number;
-  /** The output so far. */
+  /** Returns the output of stdout and stderr so far. */
   output(): string;
   /** Resolves when the process has ended. */
   exited: Promise<unknown>;
@@ -78,7 +78,7 @@ async function startOnce({
       child.kill("SIGKILL");
       reject(new Error(`the hub did not start listening in time:\n${output}`));
     }, MAX_WAIT_MS);
-    // Not at the exit: its last lines may still be unread then.
+    // `close` instead of `exit`, because at the exit the last lines may not have been read.
     void once(child, "close").then(([code]) => {
       const Failure = /^signalbox: Port \d+ on \S+ is in use\./m.test(output) ? PortInUse : Error;
       reject(new Failure(`the hub ended (${code}) before it was listening:\n${output}`));
@@ -96,7 +96,7 @@ async function startOnce({
   };
 }
 
-/** Runs a CLI command and waits for its exit. By default in a folder without a hub and settings. */
+/** Runs a CLI command and waits for its exit. The default folder contains no settings and no data of a hub. */
 export async function runCli(
   args: string[],
   options: { env?: Record<string, string>; cwd?: string } = {},
@@ -106,13 +106,13 @@ export async function runCli(
     stdio: ["ignore", "pipe", "pipe"],
     cwd: options.cwd ?? tmpdir(),
   });
-  const text = { stdout: "", stderr: "" };
+  const output = { stdout: "", stderr: "" };
   for (const stream of ["stdout", "stderr"] as const)
     child[stream]?.on("data", (chunk: Buffer) => {
-      text[stream] += chunk.toString();
+      output[stream] += chunk.toString();
     });
   const [code] = (await once(child, "close")) as [number | null];
-  return { code, ...text };
+  return { code, ...output };
 }
 
 /** Creates a token with `signalbox token create`. */

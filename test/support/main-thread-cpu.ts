@@ -1,11 +1,11 @@
 import { expect } from "vitest";
 
-/** To serialize the largest of the hostile values takes some 50 ms. */
+/** Ten times the CPU time that serializing the largest hostile value takes. */
 const MAX_CPU_MS = 500;
 
 /**
- * Fails if `work` takes much CPU time of this thread, and so blocks the event loop. CPU time does not
- * depend on other threads and processes, so a busy machine does not matter.
+ * Fails if `work` uses more than 500 ms of CPU time in this thread, which would block the event loop. Other
+ * threads and processes of a busy machine do not affect the CPU time of this thread.
  */
 export async function withoutBlocking<Result>(
   work: () => Result | Promise<Result>,

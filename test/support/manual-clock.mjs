@@ -1,4 +1,4 @@
-/** Imported before the Worker: its monotonic clock advances only by `advanceClock`. */
+/** Replaces the monotonic clock of a Worker that is imported after this file. Only `advanceClock` advances it. */
 let time = 0;
 performance.now = () => time;
 globalThis.advanceClock = (ms) => {

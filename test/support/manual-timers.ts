@@ -1,4 +1,4 @@
-/** Timers that run when the test moves the clock. */
+/** Creates timers that fire only when the test advances the clock. */
 export function createManualTimers() {
   let now = 0;
   const pending = new Set<{ at: number; run: () => void }>();
@@ -12,7 +12,7 @@ export function createManualTimers() {
       },
     },
     pending: () => pending.size,
-    /** Resolves when the timers that are due, and the promises that they resolve, have run. */
+    /** Fires the timers that are due. Resolves after the promises that they settle have been handled. */
     async advance(ms: number): Promise<void> {
       now += ms;
       for (const timer of pending)

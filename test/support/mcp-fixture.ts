@@ -1,6 +1,6 @@
 /**
- * The tools, resources and prompts that the MCP conformance suite requires, served through the hub's
- * sessions, routes, authorization and host check, so that the suite tests these.
+ * An MCP server with the tools, resources and prompts that the conformance suite requires. The hub's own
+ * sessions, routes, authorization and host check serve it, so that the suite tests them.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -113,7 +113,7 @@ const prompts: Record<
   },
 };
 
-function read(uri: string): ReadResourceResult {
+function readResource(uri: string): ReadResourceResult {
   if (uri === "test://static-text") {
     const content = "This is the content of the static text resource.";
     return { contents: [{ uri, mimeType: "text/plain", text: content }] };
@@ -127,7 +127,7 @@ function read(uri: string): ReadResourceResult {
   return { contents: [{ uri, mimeType: "application/json", text: data }] };
 }
 
-function createFixture(resources: { subscribe?: boolean } = {}): Server {
+function createFixtureServer(resources: { subscribe?: boolean } = {}): Server {
   const server = new Server(
     { name: "signalbox-fixture", version: "0.0.0" },
     { capabilities: { tools: {}, resources, prompts: {} } },
@@ -159,7 +159,7 @@ function createFixture(resources: { subscribe?: boolean } = {}): Server {
   server.setRequestHandler("resources/templates/list", () => ({
     resourceTemplates: [{ uriTemplate: "test://template/{id}/data", name: "template" }],
   }));
-  server.setRequestHandler("resources/read", ({ params }) => read(params.uri));
+  server.setRequestHandler("resources/read", ({ params }) => readResource(params.uri));
   server.setRequestHandler("prompts/list", () => ({
     prompts: Object.entries(prompts).map(([name, { arguments: names }]) => ({
       name,
@@ -168,9 +168,9 @@ function createFixture(resources: { subscribe?: boolean } = {}): Server {
     })),
   }));
   server.setRequestHandler("prompts/get", ({ params }) => {
-    const found = prompts[params.name];
-    if (!found) throw new ProtocolError(ProtocolErrorCode.InvalidParams, "No such prompt.");
-    return found.get(params.arguments ?? {});
+    const prompt = prompts[params.name];
+    if (!prompt) throw new ProtocolError(ProtocolErrorCode.InvalidParams, "No such prompt.");
+    return prompt.get(params.arguments ?? {});
   });
   return server;
 }
@@ -189,11 +189,11 @@ export async function startMcpFixture(): Promise<{
     expiresAt: null,
     now: Date.now(),
   });
-  const handler = createMcpHandler(() => createFixture());
+  const handler = createMcpHandler(() => createFixtureServer());
   const changes = createResourceChanges(store, Date.now);
   const streams = createOpenStreams({ watch: () => () => {} });
   const sessions = createSessions({
-    createServer: () => createFixture({ subscribe: true }),
+    createServer: () => createFixtureServer({ subscribe: true }),
     subscriptions: resourceSubscriptions(async (uri) => uri === "test://watched-resource"),
     changes,
     streams,
@@ -205,8 +205,8 @@ export async function startMcpFixture(): Promise<{
   addInboxRoutes(app, {
     inbox: createInbox({ store, now: Date.now, evaluate: testEvaluate }),
     mcp: {
-      async serve(given, access, reserveBytes) {
-        const call = await readCall(given);
+      async serve(httpRequest, access, reserveBytes) {
+        const call = await readCall(httpRequest);
         if (call instanceof Response) return call;
         const { request, body } = call;
         const requestContext = { access, reserveBytes, body };

@@ -1,19 +1,19 @@
 /**
- * The wire formats of model providers, for tests: reads requests, and encodes scripted answers as the
- * providers stream them. Runs in Node and in workerd.
+ * A fake model provider: it reads requests in the wire formats of the providers, and encodes scripted
+ * answers as the providers stream them. Runs in Node and in workerd.
  */
 
-/** What the fake model says. */
+/** A response of the fake model. */
 interface ScriptedAnswer {
   text?: string;
   calls?: readonly { tool: string; arguments: unknown }[];
-  /** Ends with the stop reason of the output limit. */
+  /** Ends the answer with the stop reason for a reached output limit. */
   isCutOff?: boolean;
   /** Ends the stream after this many events, without an error. */
   endsAfter?: number;
   /** Reports an error in the stream, after `endsAfter` events. */
   streamError?: { type: string; message: string };
-  /** Reasoning before the answer, which Anthropic signs. */
+  /** Reasoning before the answer. In Anthropic's format, it has a signature. */
   thinking?: string;
   usage?: { input: number; output: number };
 }
@@ -28,7 +28,7 @@ interface ScriptedError {
 
 export type Reply = ScriptedAnswer | ScriptedError;
 
-/** A request as the fake model sees it, the same for all providers. */
+/** A request in a format that is the same for all providers. */
 export interface ModelWireRequest {
   wire: WireName;
   headers: Headers;
@@ -47,8 +47,8 @@ export type WireName = "anthropic" | "openai";
 interface Wire {
   path: string;
   read(body: Body): Pick<ModelWireRequest, "system" | "messages" | "tools">;
-  /** The SSE events of an answer. */
-  events(answer: ScriptedAnswer, nth: number): string[];
+  /** Encodes an answer as SSE events. `requestNumber` is the number of the request; ids contain it. */
+  events(answer: ScriptedAnswer, requestNumber: number): string[];
   error(reply: ScriptedError): object;
 }
 
@@ -58,7 +58,7 @@ type Body = any;
 const event = (name: string | undefined, data: object | string): string =>
   `${name ? `event: ${name}\n` : ""}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`;
 
-/** Two parts, so that a reader must join them. */
+/** Splits text in two, so that the reader of the stream must join several deltas. */
 const halves = (text: string): string[] => {
   const middle = Math.ceil(text.length / 2);
   return [text.slice(0, middle), text.slice(middle)].filter((half) => half !== "");
@@ -84,8 +84,8 @@ const anthropic: Wire = {
     })),
     tools: tools.map(({ name }: Body) => name),
   }),
-  events({ text = "", thinking = "", calls = [], isCutOff, usage }, nth) {
-    const typed = (data: { type: string; [key: string]: unknown }) => event(data.type, data);
+  events({ text = "", thinking = "", calls = [], isCutOff, usage }, requestNumber) {
+    const typedEvent = (data: { type: string; [key: string]: unknown }) => event(data.type, data);
     const blocks = [
       ...(thinking === ""
         ? []
@@ -107,7 +107,7 @@ const anthropic: Wire = {
             },
           ]),
       ...calls.map(({ tool, arguments: args }, at) => ({
-        start: { type: "tool_use", id: `toolu_${nth}_${at}`, name: tool, input: {} },
+        start: { type: "tool_use", id: `toolu_${requestNumber}_${at}`, name: tool, input: {} },
         deltas: halves(typeof args === "string" ? args : JSON.stringify(args)).map((half) => ({
           type: "input_json_delta",
           partial_json: half,
@@ -116,10 +116,10 @@ const anthropic: Wire = {
     ];
     const stop_reason = isCutOff ? "max_tokens" : calls.length > 0 ? "tool_use" : "end_turn";
     return [
-      typed({
+      typedEvent({
         type: "message_start",
         message: {
-          id: `msg_${nth}`,
+          id: `msg_${requestNumber}`,
           type: "message",
           role: "assistant",
           model: "fake",
@@ -129,18 +129,18 @@ const anthropic: Wire = {
           usage: { input_tokens: usage?.input ?? 100, output_tokens: 1 },
         },
       }),
-      typed({ type: "ping" }),
+      typedEvent({ type: "ping" }),
       ...blocks.flatMap(({ start, deltas }, index) => [
-        typed({ type: "content_block_start", index, content_block: start }),
-        ...deltas.map((delta) => typed({ type: "content_block_delta", index, delta })),
-        typed({ type: "content_block_stop", index }),
+        typedEvent({ type: "content_block_start", index, content_block: start }),
+        ...deltas.map((delta) => typedEvent({ type: "content_block_delta", index, delta })),
+        typedEvent({ type: "content_block_stop", index }),
       ]),
-      typed({
+      typedEvent({
         type: "message_delta",
         delta: { stop_reason, stop_sequence: null },
         usage: { output_tokens: usage?.output ?? 20 },
       }),
-      typed({ type: "message_stop" }),
+      typedEvent({ type: "message_stop" }),
     ];
   },
   error: ({ type = "invalid_request_error", message = "no" }) => ({
@@ -168,10 +168,10 @@ const openai: Wire = {
       tools: tools.map((tool: Body) => tool.function.name),
     };
   },
-  events({ text = "", calls = [], isCutOff, usage }, nth) {
+  events({ text = "", calls = [], isCutOff, usage }, requestNumber) {
     const chunk = (delta: object, finish_reason: string | null = null) =>
       event(undefined, {
-        id: `chatcmpl-${nth}`,
+        id: `chatcmpl-${requestNumber}`,
         object: "chat.completion.chunk",
         created: 1,
         model: "fake",
@@ -186,7 +186,7 @@ const openai: Wire = {
           tool_calls: [
             {
               index,
-              id: `call_${nth}_${index}`,
+              id: `call_${requestNumber}_${index}`,
               type: "function",
               function: { name: tool, arguments: "" },
             },
@@ -198,7 +198,7 @@ const openai: Wire = {
       ]),
       chunk({}, isCutOff ? "length" : calls.length > 0 ? "tool_calls" : "stop"),
       event(undefined, {
-        id: `chatcmpl-${nth}`,
+        id: `chatcmpl-${requestNumber}`,
         object: "chat.completion.chunk",
         created: 1,
         model: "fake",
@@ -230,13 +230,13 @@ async function readModelRequest(request: Request): Promise<ModelWireRequest> {
   return { wire, headers: request.headers, body, ...read, calls };
 }
 
-function encodeReply(wire: WireName, reply: Reply, nth: number): Response {
+function encodeReply(wire: WireName, reply: Reply, requestNumber: number): Response {
   if ("status" in reply)
     return Response.json(WIRES[wire].error(reply), {
       status: reply.status,
       ...(reply.headers && { headers: reply.headers }),
     });
-  const events = WIRES[wire].events(reply, nth).slice(0, reply.endsAfter);
+  const events = WIRES[wire].events(reply, requestNumber).slice(0, reply.endsAfter);
   if (reply.streamError) {
     const error = WIRES[wire].error({ status: 200, ...reply.streamError });
     events.push(event(wire === "anthropic" ? "error" : undefined, error));
@@ -252,9 +252,12 @@ function encodeReply(wire: WireName, reply: Reply, nth: number): Response {
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
 
-export type ModelScript = (request: ModelWireRequest, nth: number) => Reply | Promise<Reply>;
+export type ModelScript = (
+  request: ModelWireRequest,
+  requestNumber: number,
+) => Reply | Promise<Reply>;
 
-/** A `fetch` that answers like a provider. */
+/** Creates a `fetch` that responds like a provider, and records the requests. */
 export function createFakeModel(script: ModelScript) {
   const requests: ModelWireRequest[] = [];
   return {
@@ -262,8 +265,8 @@ export function createFakeModel(script: ModelScript) {
     async fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
       const request = await readModelRequest(new Request(input, init));
       requests.push(request);
-      const nth = requests.length;
-      return encodeReply(request.wire, await script(request, nth), nth);
+      const requestNumber = requests.length;
+      return encodeReply(request.wire, await script(request, requestNumber), requestNumber);
     },
   };
 }

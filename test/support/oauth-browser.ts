@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 
-/** A signed-in browser, as far as the authorization server needs one. */
+/** Sends the requests of a signed-in browser to the hub's authorization server. */
 export interface OAuthBrowser {
   get(url: string | URL): Promise<Response>;
-  /** Opens the page, presses a button, and returns the response to the form. */
+  /** Opens the consent page, allows or denies, and returns the response to the form. */
   decide(url: string | URL, decision?: "allow" | "deny"): Promise<Response>;
 }
 
-/** Signs in with a link of the operator. */
-export async function signInBrowser(hub: string, token: string): Promise<OAuthBrowser> {
-  const { origin } = new URL(hub);
+/** Signs in with a link that an operator's token creates. */
+export async function signInBrowser(hubUrl: string, token: string): Promise<OAuthBrowser> {
+  const { origin } = new URL(hubUrl);
   const created = await fetch(`${origin}/api/session/links`, {
     method: "POST",
     headers: { authorization: `Bearer ${token}` },
@@ -22,14 +22,14 @@ export async function signInBrowser(hub: string, token: string): Promise<OAuthBr
   });
   const cookie = session.headers.get("set-cookie")?.split(";")[0];
   if (!cookie) throw new Error(`the sign-in failed: ${session.status} ${await session.text()}`);
-  return createOAuthBrowser(hub, cookie);
+  return createOAuthBrowser(hubUrl, cookie);
 }
 
-/** A browser with the cookie of a session. */
-export function createOAuthBrowser(hub: string, cookie: string): OAuthBrowser {
-  const { origin } = new URL(hub);
+/** Creates a browser that is signed in with the cookie of a session. */
+export function createOAuthBrowser(hubUrl: string, cookie: string): OAuthBrowser {
+  const { origin } = new URL(hubUrl);
   const get = (page: string | URL) =>
-    fetch(new URL(page, hub), { headers: { cookie }, redirect: "manual" });
+    fetch(new URL(page, hubUrl), { headers: { cookie }, redirect: "manual" });
   return {
     get,
     async decide(page, decision = "allow") {
@@ -37,7 +37,7 @@ export function createOAuthBrowser(hub: string, cookie: string): OAuthBrowser {
       const action = /<form method="post" action="([^"]+)"/.exec(html)?.[1];
       const consent = /name="consent" value="([^"]+)"/.exec(html)?.[1];
       if (!action || !consent) throw new Error(`the page has no form: ${html}`);
-      return fetch(new URL(action, hub), {
+      return fetch(new URL(action, hubUrl), {
         method: "POST",
         headers: { cookie, origin },
         body: new URLSearchParams({ consent, decision }),
@@ -51,16 +51,16 @@ const REDIRECT = "http://127.0.0.1/callback";
 const VERIFIER = "v".repeat(43);
 
 /**
- * Registers a client that the browser's person allows to use the whole hub, and redeems its code. Without
- * a scope, it gets what an agent needs.
+ * Registers an OAuth client, allows it to use the whole hub in the browser, and redeems its code. Without
+ * `scope`, the client gets the scopes that an agent needs.
  */
 export async function connectClient(
-  hub: string,
+  hubUrl: string,
   browser: OAuthBrowser,
   client_name: string,
   scope?: string,
 ): Promise<{ client_id: string; access_token: string; refresh_token: string }> {
-  const registered = await fetch(`${hub}/oauth/register`, {
+  const registered = await fetch(`${hubUrl}/oauth/register`, {
     method: "POST",
     body: JSON.stringify({ client_name, redirect_uris: [REDIRECT] }),
   });
@@ -73,14 +73,15 @@ export async function connectClient(
     code_challenge_method: "S256",
     ...(scope !== undefined && { scope }),
   });
-  const answer = await browser.decide(`/oauth/authorize?${query}`);
-  const code = new URL(answer.headers.get("location") ?? "").searchParams.get("code") ?? "";
+  const consented = await browser.decide(`/oauth/authorize?${query}`);
+  const code = new URL(consented.headers.get("location") ?? "").searchParams.get("code") ?? "";
   const form = { grant_type: "authorization_code", client_id, code, code_verifier: VERIFIER };
-  const issued = await fetch(`${hub}/oauth/token`, {
+  const issued = await fetch(`${hubUrl}/oauth/token`, {
     method: "POST",
     body: new URLSearchParams(form),
   });
-  if (!issued.ok) throw new Error(`no tokens: ${issued.status} ${await issued.text()}`);
+  if (!issued.ok)
+    throw new Error(`the hub issued no tokens: ${issued.status} ${await issued.text()}`);
   return {
     client_id,
     ...((await issued.json()) as { access_token: string; refresh_token: string }),

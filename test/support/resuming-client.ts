@@ -1,4 +1,4 @@
-/** Stream clients that resume after their last cursor when the test disconnects them. */
+/** Stream clients that reconnect when they are disconnected, and resume after their last cursor. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
 import { openSse, type SseReader } from "./sse.ts";
@@ -8,7 +8,7 @@ interface Connection {
   ids(): string[];
   /** The last received cursor. */
   cursor(): string | undefined;
-  /** Closes the connection without a handshake. */
+  /** Closes the connection without a closing handshake. */
   disconnect(): void;
   ended: Promise<unknown>;
 }
@@ -24,27 +24,28 @@ export interface ResumingClient {
 }
 
 export function createResumingClient(open: Open): ResumingClient {
-  const earlier: string[] = [];
+  const earlierIds: string[] = [];
   let cursor: string | undefined;
   let current: Connection | undefined;
-  let stopping = false;
+  let isStopping = false;
   const running = (async () => {
-    while (!stopping) {
-      current = await open(cursor).catch(() => undefined); // the hub is down
-      if (stopping) current?.disconnect();
+    while (!isStopping) {
+      // Fails while the hub is down.
+      current = await open(cursor).catch(() => undefined);
+      if (isStopping) current?.disconnect();
       await current?.ended;
-      earlier.push(...(current?.ids() ?? []));
+      earlierIds.push(...(current?.ids() ?? []));
       cursor = current?.cursor() ?? cursor;
       current = undefined;
       await sleep(10);
     }
   })();
   return {
-    ids: () => [...earlier, ...(current?.ids() ?? [])],
+    ids: () => [...earlierIds, ...(current?.ids() ?? [])],
     cursor: () => current?.cursor() ?? cursor,
     disconnect: () => current?.disconnect(),
     async stop() {
-      stopping = true;
+      isStopping = true;
       current?.disconnect();
       await running;
     },
@@ -56,8 +57,8 @@ type Headers = Record<string, string>;
 export const overSse =
   (url: string, headers: Headers): Open =>
   async (after) => {
-    const last = after === undefined ? {} : { "last-event-id": after };
-    const reader = await openSse(`${url}/events`, { ...headers, ...last });
+    const resumeHeader = after === undefined ? {} : { "last-event-id": after };
+    const reader = await openSse(`${url}/events`, { ...headers, ...resumeHeader });
     return {
       ids: () => stringsOf(reader, ({ event_id }) => event_id),
       cursor: reader.lastId,
@@ -85,7 +86,7 @@ export const overWebSocket =
 
 const PROTOCOL_VERSION = "2026-07-28";
 
-/** `events/stream` of the draft; its event id is the sender's delivery id. */
+/** Opens `events/stream` of the MCP Events draft, whose event ids are the delivery ids of the senders. */
 export const overMcp =
   (url: string, headers: Headers, name: string): Open =>
   async (after) => {
@@ -112,7 +113,7 @@ export const overMcp =
       },
       { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) },
     );
-    const paramsOf = (data: Record<string, unknown>) => (data.params ?? {}) as Occurrence;
+    const paramsOf = (data: Record<string, unknown>) => (data.params ?? {}) as EventParams;
     return {
       ids: () => stringsOf(reader, (data) => paramsOf(data).eventId),
       cursor: () => stringsOf(reader, (data) => paramsOf(data).cursor).at(-1),
@@ -121,7 +122,7 @@ export const overMcp =
     };
   };
 
-interface Occurrence {
+interface EventParams {
   eventId?: string;
   cursor?: string;
 }

@@ -1,6 +1,7 @@
 /**
- * An agent for `signalbox exec`: node scripted-agent.mjs FOLDER [MODE]. It appends what it does to
- * FOLDER/log. Modes: `ok`, `fail`, `gate` (waits for the file FOLDER/open).
+ * An agent for `signalbox exec`: node scripted-agent.mjs FOLDER [MODE]. It appends a line to FOLDER/log when
+ * it starts and when it finishes. Modes: `ok`, `fail` (exits with an error), `gate` (waits until the file
+ * FOLDER/open exists).
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

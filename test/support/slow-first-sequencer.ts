@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Starts the crash tests and stories first, so that no long file is left for a single worker. */
+/** Starts the slow files, crash tests and stories, first. Otherwise one worker could run a slow file at the end alone. */
 export class SlowFirstSequencer extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) =>

@@ -13,7 +13,7 @@ export interface SseReader {
   lastId(): string | undefined;
   /** Resolves when the stream has ended or broken. */
   ended: Promise<void>;
-  /** Whether the connection broke, instead of being ended by the server. */
+  /** Whether the stream ended by an error, not by the server. */
   isBroken(): boolean;
   close(): void;
 }
@@ -29,11 +29,11 @@ export async function openSse(
   let isBroken = false;
   const read = async () => {
     if (!response.ok || !response.body) return;
-    let rest = "";
+    let unparsed = "";
     for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-      rest += chunk;
-      const blocks = rest.split("\n\n");
-      rest = blocks.pop() ?? "";
+      unparsed += chunk;
+      const blocks = unparsed.split("\n\n");
+      unparsed = blocks.pop() ?? "";
       for (const block of blocks) messages.push(parse(block));
     }
   };

@@ -1,4 +1,4 @@
-/** 2026-07-28 requests with the tasks extension, which the SDK's client does not support. */
+/** Sends MCP requests of version 2026-07-28 with the tasks extension, which the client of the SDK does not support. */
 const TASKS = { "io.modelcontextprotocol/tasks": {} };
 let requestId = 0;
 

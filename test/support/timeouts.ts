@@ -1,10 +1,10 @@
-/** How long tests wait for a condition. Long, because the machine may be busy. */
+/** The time that a test waits for a condition before it fails. It is long, because the machine may be busy. */
 export const MAX_WAIT_MS = 60_000;
 
 /** Options for `vi.waitFor`. */
 export const WAIT = { timeout: MAX_WAIT_MS, interval: 20 };
 
-/** Test timeouts only end tests that hang. */
+/** Vitest's timeouts, which only end tests that hang. */
 export const timeouts = {
   testTimeout: 120_000,
   hookTimeout: 180_000,

@@ -18,7 +18,7 @@ export interface Receiver {
   url: string;
   port: number;
   secret: string;
-  /** Requests that `respond` accepted. */
+  /** Requests that `respond` has accepted with a 2xx status. */
   received: Received[];
   /** All requests with a valid signature, including verifications. */
   requests: Received[];
@@ -26,7 +26,7 @@ export interface Receiver {
   respond: (received: Received, response: ServerResponse) => void;
   /** Returns the response body for the challenge of a verification. */
   echo: (challenge: string) => string;
-  /** The event id, or the type of another message, of each accepted request. */
+  /** Returns the event id of each accepted request, or the type of a message that is not an event. */
   events(): unknown[];
   stop(): Promise<void>;
 }

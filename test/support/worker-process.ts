@@ -14,7 +14,7 @@ import { MAX_WAIT_MS } from "./timeouts.ts";
 const WORKERD = fileURLToPath(new URL("../../node_modules/.bin/workerd", import.meta.url));
 const HUB = fileURLToPath(new URL("../../packages/hub/", import.meta.url));
 
-/** The parts of wrangler.jsonc that a Worker on this machine needs too. */
+/** The Durable Object classes by binding, as in wrangler.jsonc. */
 const CLASSES = {
   TENANT_REGISTRY: "TenantRegistry",
   WEBHOOK_STORE: "WebhookStore",
@@ -26,8 +26,9 @@ export const WORKER_MODULES = ["index.js", "quickjs.wasm"].map(
 );
 
 interface WorkerProcessOptions extends HubProcessOptions {
-  /** The files of another Worker, its entry first, and its classes by binding. */
+  /** The files of another Worker, its entry first. */
   modules?: readonly string[];
+  /** The Durable Object classes of the other Worker, by binding. */
   classes?: Record<string, string>;
 }
 
@@ -37,8 +38,12 @@ export async function startWorkerProcess(options: WorkerProcessOptions): Promise
   mkdirSync(storage, { recursive: true });
   const config = join(data, "worker.capnp");
   const { PORT = await fixedPort(), ...variables } = env;
-  const settings = { ...SETTINGS, SIGNALBOX_PUBLIC_URL: `http://127.0.0.1:${PORT}`, ...variables };
-  writeFileSync(config, configOf({ storage, port: PORT, settings, modules, classes }));
+  const settings = {
+    ...DEFAULT_SETTINGS,
+    SIGNALBOX_PUBLIC_URL: `http://127.0.0.1:${PORT}`,
+    ...variables,
+  };
+  writeFileSync(config, createConfig({ storage, port: PORT, settings, modules, classes }));
   const args = ["serve", "--experimental", "--import-path=/", "--control-fd=3", config];
   const child = spawn(WORKERD, args, { stdio: ["ignore", "pipe", "pipe", "pipe"] });
   let output = "";
@@ -76,22 +81,23 @@ export async function startWorkerProcess(options: WorkerProcessOptions): Promise
   };
 }
 
-/** The database of the only object of a class. */
+/** Returns the database file of a class that has exactly one object. */
 export function objectFile(data: string, className: string): string {
   const folder = join(data, "objects", `signalbox-${className}`);
   const [file, another] = readdirSync(folder).filter((name) => /^[0-9a-f]+\.sqlite$/.test(name));
-  if (!file || another) throw new Error(`${folder} must have one object`);
+  if (!file || another)
+    throw new Error(`${folder} must contain the database of exactly one object`);
   return join(folder, file);
 }
 
-const SETTINGS: Record<string, string> = {
+const DEFAULT_SETTINGS: Record<string, string> = {
   SIGNALBOX_KEY: Buffer.alloc(32, "key").toString("base64"),
   SIGNALBOX_RATE_LIMIT: "0",
   GITHUB_IP_ALLOWLIST: "off",
 };
 
-/** A configuration of workerd: https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp */
-function configOf({
+/** Creates a configuration of workerd: https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp */
+function createConfig({
   storage,
   port,
   settings,
@@ -102,33 +108,35 @@ function configOf({
   port: string;
   settings: Record<string, string>;
 }): string {
-  const text = JSON.stringify;
+  const quote = JSON.stringify;
   const bindings = [
     ...Object.entries(classes).map(
       ([name, className]) => `(name = "${name}", durableObjectNamespace = "${className}")`,
     ),
-    ...Object.entries(settings).map(([name, value]) => `(name = "${name}", text = ${text(value)})`),
+    ...Object.entries(settings).map(
+      ([name, value]) => `(name = "${name}", text = ${quote(value)})`,
+    ),
     `(name = "ASSETS", service = "assets")`,
   ];
   const namespaces = Object.values(classes).map(
     (name) => `(className = "${name}", uniqueKey = "signalbox-${name}", enableSql = true)`,
   );
-  const embedded = modules.map(
+  const moduleEntries = modules.map(
     (file) =>
-      `(name = ${text(basename(file))}, ${file.endsWith(".wasm") ? "wasm" : "esModule"} = embed ${text(file)})`,
+      `(name = ${quote(basename(file))}, ${file.endsWith(".wasm") ? "wasm" : "esModule"} = embed ${quote(file)})`,
   );
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
     (name = "hub", worker = .hub),
-    (name = "data", disk = (path = ${text(storage)}, writable = true)),
-    (name = "assets", disk = (path = ${text(`${HUB}dist/web`)})),
+    (name = "data", disk = (path = ${quote(storage)}, writable = true)),
+    (name = "assets", disk = (path = ${quote(`${HUB}dist/web`)})),
     (name = "internet", network = (allow = ["public", "private"])),
   ],
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "hub")],
 );
 const hub :Workerd.Worker = (
-  modules = [${embedded.join(", ")}],
+  modules = [${moduleEntries.join(", ")}],
   compatibilityDate = "2026-09-01",
   compatibilityFlags = ["enable_request_signal", "request_signal_passthrough"],
   bindings = [${bindings.join(", ")}],

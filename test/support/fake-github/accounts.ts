@@ -1,4 +1,4 @@
-/** Users, organisations with members, and installations of the App. */
+/** The users, the organizations with their members, and the installations of the GitHub App. */
 import { randomBytes } from "node:crypto";
 import type { Context, Hono } from "hono";
 import type { AppKey } from "./app-key.ts";
@@ -20,20 +20,20 @@ interface Installation {
   id: number;
   account: Account;
   suspendedAt: string | null;
-  /** Users who can read one of its repositories without being members. */
+  /** The logins of users who can read a repository of the account without being members. */
   collaborators: Set<string>;
 }
 
 export interface Accounts {
-  addUser(login: string, given?: Partial<Pick<Account, "id" | "name">>): Account;
-  addOrganization(login: string, given?: Partial<Pick<Account, "id" | "name">>): Account;
+  addUser(login: string, properties?: Partial<Pick<Account, "id" | "name">>): Account;
+  addOrganization(login: string, properties?: Partial<Pick<Account, "id" | "name">>): Account;
   /** The login of an account can change; its id cannot. */
   renameAccount(login: string, newLogin: string): void;
   /** Adds a member, or changes its role or state. */
-  setMember(organization: string, user: string, given?: Partial<Membership>): void;
+  setMember(organization: string, user: string, properties?: Partial<Membership>): void;
   removeMember(organization: string, user: string): void;
   /** Installs the App on an account. */
-  install(login: string, given?: { id?: number }): Installation;
+  install(login: string, properties?: { id?: number }): Installation;
   suspendInstallation(id: number, isSuspended?: boolean): void;
   uninstall(id: number): void;
   /** Lets a user read a repository of an installation, without membership. */
@@ -47,19 +47,19 @@ export interface Accounts {
 
 export function createAccounts(): Accounts {
   const accounts: Account[] = [];
-  /** By the ids of the organisation and the user. */
+  /** By the ids of the organization and the user: see `membershipKey`. */
   const members = new Map<string, Membership>();
   const installations = new Map<number, Installation>();
   let nextId = 1001;
 
-  const add = (login: string, type: Account["type"], given: Partial<Account> = {}) => {
-    const account = { id: nextId++, login, type, name: login, ...given };
+  const add = (login: string, type: Account["type"], properties: Partial<Account> = {}) => {
+    const account = { id: nextId++, login, type, name: login, ...properties };
     accounts.push(account);
     return account;
   };
   const findAccount = (login: string) =>
     accounts.find((account) => account.login.toLowerCase() === login.toLowerCase());
-  const get = (login: string): Account => {
+  const getAccount = (login: string): Account => {
     const account = findAccount(login);
     if (!account) throw new Error(`the fake GitHub has no account ${login}`);
     return account;
@@ -69,22 +69,27 @@ export function createAccounts(): Accounts {
     if (!installation) throw new Error(`the fake GitHub has no installation ${id}`);
     return installation;
   };
-  const keyOf = (organization: string, user: string) => `${get(organization).id}/${get(user).id}`;
+  const membershipKey = (organization: string, user: string) =>
+    `${getAccount(organization).id}/${getAccount(user).id}`;
 
   return {
-    addUser: (login, given) => add(login, "User", given),
-    addOrganization: (login, given) => add(login, "Organization", given),
+    addUser: (login, properties) => add(login, "User", properties),
+    addOrganization: (login, properties) => add(login, "Organization", properties),
     renameAccount(login, newLogin) {
-      get(login).login = newLogin;
+      getAccount(login).login = newLogin;
     },
-    setMember(organization, user, given) {
-      members.set(keyOf(organization, user), { role: "member", state: "active", ...given });
+    setMember(organization, user, properties) {
+      members.set(membershipKey(organization, user), {
+        role: "member",
+        state: "active",
+        ...properties,
+      });
     },
     removeMember(organization, user) {
-      members.delete(keyOf(organization, user));
+      members.delete(membershipKey(organization, user));
     },
     install(login, { id = nextId++ } = {}) {
-      const account = get(login);
+      const account = getAccount(login);
       const installation = { id, account, suspendedAt: null, collaborators: new Set<string>() };
       installations.set(id, installation);
       return installation;
@@ -93,14 +98,17 @@ export function createAccounts(): Accounts {
       getInstallation(id).suspendedAt = isSuspended ? new Date().toISOString() : null;
     },
     uninstall: (id) => void installations.delete(id),
-    addCollaborator: (id, user) => void getInstallation(id).collaborators.add(get(user).login),
+    addCollaborator: (id, user) =>
+      void getInstallation(id).collaborators.add(getAccount(user).login),
     findAccount,
     findAccountById: (id) => accounts.find((account) => account.id === id),
     findMembership: (organization, user) =>
-      findAccount(organization) && findAccount(user) && members.get(keyOf(organization, user)),
+      findAccount(organization) &&
+      findAccount(user) &&
+      members.get(membershipKey(organization, user)),
     listOrganizations: (user) =>
       accounts.flatMap((organization) => {
-        const membership = members.get(`${organization.id}/${get(user).id}`);
+        const membership = members.get(`${organization.id}/${getAccount(user).id}`);
         return membership ? [{ organization, membership }] : [];
       }),
     installations,
@@ -131,7 +139,7 @@ export function addAccountRoutes(api: Hono, { app, accounts, signIn }: AccountRo
         ? handle(context, user)
         : context.json({ message: "Bad credentials", status: "401" }, 401);
     };
-  const oneInstallation = (context: Context) => installations.get(Number(context.req.param("id")));
+  const findInstallation = (context: Context) => installations.get(Number(context.req.param("id")));
   const isReadable = ({ account, collaborators }: Installation, user: Account) =>
     account.id === user.id ||
     collaborators.has(user.login) ||
@@ -143,24 +151,24 @@ export function addAccountRoutes(api: Hono, { app, accounts, signIn }: AccountRo
   );
   api.get(
     "/app/installations",
-    asApp((context) => page(context, [...installations.values()].map(showInstallation))),
+    asApp((context) => respondWithPage(context, [...installations.values()].map(showInstallation))),
   );
   api.get(
     "/app/installations/:id",
     asApp((context) => {
-      const found = oneInstallation(context);
-      return found ? context.json(showInstallation(found)) : notFound(context);
+      const installation = findInstallation(context);
+      return installation ? context.json(showInstallation(installation)) : notFound(context);
     }),
   );
   api.post(
     "/app/installations/:id/access_tokens",
     asApp((context) => {
-      const found = oneInstallation(context);
-      if (!found) return notFound(context);
-      if (found.suspendedAt !== null)
+      const installation = findInstallation(context);
+      if (!installation) return notFound(context);
+      if (installation.suspendedAt !== null)
         return context.json({ message: "This installation has been suspended" }, 403);
       const token = `ghs_${randomBytes(18).toString("hex")}`;
-      installationTokens.set(token, found.id);
+      installationTokens.set(token, installation.id);
       const expires_at = new Date(Date.now() + 3_600_000).toISOString();
       return context.json({ token, expires_at, permissions: { members: "read" } }, 201);
     }),
@@ -173,7 +181,7 @@ export function addAccountRoutes(api: Hono, { app, accounts, signIn }: AccountRo
   api.get(
     "/user/orgs",
     asUser((context, user) =>
-      page(
+      respondWithPage(
         context,
         listOrganizations(user.login)
           .filter(({ membership }) => membership.state === "active")
@@ -188,7 +196,7 @@ export function addAccountRoutes(api: Hono, { app, accounts, signIn }: AccountRo
       const list = listOrganizations(user.login)
         .filter(({ membership }) => state === undefined || membership.state === state)
         .map(({ organization, membership }) => showMembership(organization, user, membership));
-      return page(context, list);
+      return respondWithPage(context, list);
     }),
   );
   api.get(
@@ -204,8 +212,10 @@ export function addAccountRoutes(api: Hono, { app, accounts, signIn }: AccountRo
   api.get(
     "/user/installations",
     asUser((context, user) => {
-      const list = [...installations.values()].filter((one) => isReadable(one, user));
-      return page(context, list.map(showInstallation), (items) => ({
+      const list = [...installations.values()].filter((installation) =>
+        isReadable(installation, user),
+      );
+      return respondWithPage(context, list.map(showInstallation), (items) => ({
         total_count: list.length,
         installations: items,
       }));
@@ -222,12 +232,12 @@ export function addAccountRoutes(api: Hono, { app, accounts, signIn }: AccountRo
       return context.json({ message: "Bad credentials", status: "401" }, 401);
     const organization = findAccount(org);
     const user = findAccount(login);
-    const mayRead =
+    const canRead =
       organization &&
       (installation
         ? installation.account.id === organization.id && installation.suspendedAt === null
         : findMembership(org, caller ?? "")?.state === "active");
-    if (!mayRead) return context.json({ message: "Resource not accessible by integration" }, 403);
+    if (!canRead) return context.json({ message: "Resource not accessible by integration" }, 403);
     const membership = user && findMembership(org, login);
     return user && membership
       ? context.json(showMembership(organization, user, membership))
@@ -266,8 +276,8 @@ const showMembership = (organization: Account, user: Account, { role, state }: M
   user: showAccount(user),
 });
 
-/** One page of a list by `page` and `per_page`, with GitHub's Link header. */
-function page<Item>(
+/** Responds with the page of a list that the parameters `page` and `per_page` select, and GitHub's Link header. */
+function respondWithPage<Item>(
   { req, json }: Context,
   items: Item[],
   wrap: (items: Item[]) => object = (list) => list,

@@ -1,10 +1,10 @@
-/** The webhook of the App: sends signed events, records every attempt, and redelivers on request. */
+/** The webhook of the GitHub App: sends signed events, records every attempt, and redelivers on request. */
 import { createHmac, randomBytes, randomUUID } from "node:crypto";
 import type { Context, Hono } from "hono";
 import type { AppKey } from "./app-key.ts";
 
 interface Attempt {
-  /** GitHub's ids have more digits than a JavaScript number can hold. */
+  /** GitHub's ids exceed the safe integers of JavaScript. */
   id: bigint;
   guid: string;
   deliveredAt: number;
@@ -16,24 +16,26 @@ interface Attempt {
 }
 
 export interface AppHook {
-  /** The App's settings: `url` is the hub's endpoint. Without one, nothing is sent. */
+  /** The settings of the webhook: `url` is the hub's endpoint. Without a URL, every attempt fails. */
   webhook: { url: string; secret: string };
-  /** Sends an event once, as GitHub does; resolves when the hub has answered or is unreachable. */
+  /** Sends an event once, as GitHub does. Resolves when the hub has responded or is unreachable. */
   sendWebhook(event: string, payload: Record<string, unknown>): Promise<Attempt>;
   /** All attempts, oldest first. */
   attempts: Attempt[];
   /** Resolves when the requested redeliveries have been sent. */
   settled(): Promise<void>;
+  /** Starts to send the event of an earlier attempt again. */
   redeliver(attempt: Attempt): void;
 }
 
-/** GitHub keeps attempts for this time. */
-const KEPT_MS = 3 * 24 * 60 * 60 * 1000;
+/** GitHub lists attempts for three days. */
+const RETENTION_MS = 3 * 24 * 60 * 60 * 1000;
 
 export function createAppHook(): AppHook {
   const webhook = { url: "", secret: randomBytes(20).toString("hex") };
   const attempts: Attempt[] = [];
-  const underWay = new Set<Promise<unknown>>();
+  const redeliveries = new Set<Promise<unknown>>();
+  // 2^53 + 1. From there on, JavaScript numbers cannot represent odd integers.
   let nextId = 9_007_199_254_740_993n;
 
   const send = async (guid: string, event: string, payload: Record<string, unknown>) => {
@@ -60,11 +62,11 @@ export function createAppHook(): AppHook {
     attempts,
     sendWebhook: (event, payload) => send(randomUUID(), event, payload),
     redeliver({ guid, event, payload }) {
-      const sending = send(guid, event, payload).finally(() => underWay.delete(sending));
-      underWay.add(sending);
+      const sending = send(guid, event, payload).finally(() => redeliveries.delete(sending));
+      redeliveries.add(sending);
     },
     async settled() {
-      while (underWay.size > 0) await Promise.all(underWay);
+      while (redeliveries.size > 0) await Promise.all(redeliveries);
     },
   };
 }
@@ -98,8 +100,8 @@ async function post(
 }
 
 export function addHookRoutes(api: Hono, { app, hook }: { app: AppKey; hook: AppHook }): void {
-  const listed = () =>
-    hook.attempts.filter(({ deliveredAt }) => deliveredAt > Date.now() - KEPT_MS).reverse();
+  const listAttempts = () =>
+    hook.attempts.filter(({ deliveredAt }) => deliveredAt > Date.now() - RETENTION_MS).reverse();
 
   api.get(
     "/app/hook/config",
@@ -117,14 +119,14 @@ export function addHookRoutes(api: Hono, { app, hook }: { app: AppKey; hook: App
     if (rejected) return rejected;
     const size = Math.min(100, Number(context.req.query("per_page") ?? 30));
     const cursor = context.req.query("cursor");
-    const all = listed();
-    const from = cursor === undefined ? 0 : all.findIndex(({ id }) => `v1_${id}` === cursor);
+    const attempts = listAttempts();
+    const from = cursor === undefined ? 0 : attempts.findIndex(({ id }) => `v1_${id}` === cursor);
     if (from < 0) return context.json({ message: "Invalid cursor" }, 422);
-    const next = all[from + size];
+    const next = attempts[from + size];
     const link = new URL(context.req.url);
     link.searchParams.set("cursor", `v1_${next?.id}`);
     const headers: Record<string, string> = next ? { link: `<${link}>; rel="next"` } : {};
-    const body = `[${all
+    const body = `[${attempts
       .slice(from, from + size)
       .map(showAttempt)
       .join(",")}]`;
@@ -133,17 +135,17 @@ export function addHookRoutes(api: Hono, { app, hook }: { app: AppKey; hook: App
   api.post("/app/hook/deliveries/:id/attempts", (context: Context) => {
     const rejected = app.reject(context);
     if (rejected) return rejected;
-    const attempt = listed().find(({ id }) => String(id) === context.req.param("id"));
+    const attempt = listAttempts().find(({ id }) => String(id) === context.req.param("id"));
     if (!attempt) return context.json({ message: "Not Found", status: "404" }, 404);
     hook.redeliver(attempt);
     return context.json({}, 202);
   });
 }
 
-/** JSON.stringify cannot write a bigint as a number. */
+/** Adds the id as text, because JSON.stringify cannot serialize a bigint as a number. */
 function showAttempt({ id, deliveredAt, statusCode, payload, ...attempt }: Attempt): string {
   const { guid, redelivery, status, event } = attempt;
-  const shown = JSON.stringify({
+  const json = JSON.stringify({
     guid,
     delivered_at: new Date(deliveredAt).toISOString(),
     redelivery,
@@ -156,5 +158,5 @@ function showAttempt({ id, deliveredAt, statusCode, payload, ...attempt }: Attem
     repository_id: (payload.repository as { id?: number } | undefined)?.id ?? null,
     throttled_at: null,
   });
-  return `{"id":${id},${shown.slice(1)}`;
+  return `{"id":${id},${json.slice(1)}`;
 }

@@ -1,4 +1,4 @@
-/** The credentials of the App, and the check of its JWTs. */
+/** The credentials of the GitHub App, and the verification of its JWTs. */
 import { createVerify, generateKeyPairSync, randomBytes } from "node:crypto";
 import type { Context } from "hono";
 
@@ -9,11 +9,11 @@ export interface AppKey {
   clientSecret: string;
   /** PKCS#1, as GitHub issues it. */
   privateKey: string;
-  /** The 401 of a request without a valid JWT; undefined if it is valid. */
+  /** Returns a response with status 401 if the request has no valid JWT, otherwise undefined. */
   reject(context: Context): Response | undefined;
 }
 
-/** GitHub's limit of the time from `iat` to `exp`. */
+/** The longest time from now to `exp` that GitHub allows. */
 const MAX_VALID_S = 600;
 
 export function createAppKey(): AppKey {
@@ -24,8 +24,8 @@ export function createAppKey(): AppKey {
     const [, jwt = ""] = /^Bearer (.+)$/i.exec(authorization) ?? [];
     const [header, body, signature] = jwt.split(".");
     if (!header || !body || !signature) return "A JSON web token could not be decoded";
-    const signed = createVerify("RSA-SHA256").update(`${header}.${body}`);
-    if (decode(header).alg !== "RS256" || !signed.verify(publicKey, signature, "base64url"))
+    const verifier = createVerify("RSA-SHA256").update(`${header}.${body}`);
+    if (decode(header).alg !== "RS256" || !verifier.verify(publicKey, signature, "base64url"))
       return "A JSON web token could not be decoded";
     const { iss, iat, exp } = decode(body) as Record<string, unknown>;
     const now = Math.floor(Date.now() / 1000);
