@@ -94,7 +94,7 @@ it("is authorized by a person at the server, and signed out", async () => {
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("textbox", { name: "Name" }).fill("mine");
   await dialog.getByRole("textbox", { name: "URL of the MCP server" }).fill(server.url);
-  await dialog.getByRole("combobox", { name: "Credentials" }).selectOption("sign_in");
+  await dialog.getByRole("combobox", { name: "Credentials" }).selectOption("authorization_code");
   await dialog.getByRole("button", { name: "Add and check" }).click();
 
   const detail = page.getByRole("complementary", { name: "Connection" });
@@ -135,7 +135,7 @@ it("signs in as an OAuth client, and keeps, replaces and removes what is stored"
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("textbox", { name: "Name" }).fill("guarded");
   await dialog.getByRole("textbox", { name: "URL of the MCP server" }).fill(server.url);
-  await dialog.getByRole("combobox", { name: "Credentials" }).selectOption("oauth");
+  await dialog.getByRole("combobox", { name: "Credentials" }).selectOption("client_credentials");
   const submit = dialog.getByRole("button", { name: "Add and check" });
   expect(await submit.isDisabled()).toBe(true);
   await dialog.getByRole("textbox", { name: "Client id" }).fill("the-hub");
@@ -150,13 +150,13 @@ it("signs in as an OAuth client, and keeps, replaces and removes what is stored"
   await submit.click();
 
   const detail = page.getByRole("complementary", { name: "Connection" });
-  await detail.getByText("with OAuth client the-hub, X-Region").waitFor();
+  await detail.getByText("Credentials: OAuth client the-hub, X-Region").waitFor();
   await detail.getByRole("alert").getByText("invalid_client", { exact: false }).waitFor();
 
   await detail.getByRole("button", { name: "Edit" }).click();
   const credentials = dialog.getByRole("combobox", { name: "Credentials" });
   expect(await credentials.inputValue()).toBe("keep");
-  await credentials.selectOption("oauth");
+  await credentials.selectOption("client_credentials");
   expect(await dialog.getByRole("textbox", { name: "Client id" }).inputValue()).toBe("the-hub");
   await dialog.getByLabel("Client secret").fill("the-client-secret");
   await dialog.getByRole("button", { name: "Save and check" }).click();
@@ -168,12 +168,12 @@ it("signs in as an OAuth client, and keeps, replaces and removes what is stored"
   await detail.getByRole("button", { name: "Edit" }).click();
   await credentials.selectOption("none");
   await dialog.getByRole("button", { name: "Replace" }).click();
-  await dialog.getByRole("alert").getByText("give the value of X-Region again").waitFor();
+  await dialog.getByRole("alert").getByText("enter the value of X-Region again").waitFor();
   expect(await dialog.getByRole("button", { name: "Save and check" }).isDisabled()).toBe(true);
   await dialog.getByRole("button", { name: "Remove X-Region" }).click();
   await dialog.getByRole("button", { name: "Save and check" }).click();
   await dialog.waitFor({ state: "detached" });
-  await expect.poll(() => detail.getByText("with OAuth client").count()).toBe(0);
+  await expect.poll(() => detail.getByText("Credentials: OAuth client").count()).toBe(0);
   // The check is a moment later.
   await expect.poll(() => last()?.get("authorization")).toBeNull();
   expect(last()?.get("x-region")).toBeNull();
@@ -267,6 +267,6 @@ it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
   expect(await findBarriers(page), "call a tool").toEqual([]);
   await page.keyboard.press("Escape");
   await detail.getByRole("button", { name: "Edit" }).click();
-  await page.getByRole("combobox", { name: "Credentials" }).selectOption("oauth");
+  await page.getByRole("combobox", { name: "Credentials" }).selectOption("client_credentials");
   expect(await findBarriers(page), "edit").toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** How the hub signs in at an MCP server. What is stored cannot be read, only kept or replaced. */
+/** Fields for the credentials of an MCP server. Stored credentials cannot be read, only kept or replaced. */
 import { isObject } from "@signalbox/rules/json.ts";
 import type { Connection } from "../api/types.ts";
 import { Field, SelectInput, TextInput } from "../ui/field.tsx";
@@ -7,20 +7,22 @@ import { type Access, accessText, type ConnectionForm } from "./connection-form.
 const CHOICES: readonly { value: Access; label: string }[] = [
   { value: "none", label: "None" },
   { value: "bearer", label: "Bearer token" },
-  { value: "sign_in", label: "OAuth: a person authorizes the hub" },
-  { value: "oauth", label: "OAuth: client credentials" },
+  { value: "authorization_code", label: "OAuth: a user authorizes the hub" },
+  { value: "client_credentials", label: "OAuth: client credentials" },
 ];
 
 const HINTS: Partial<Record<Access, string>> = {
-  sign_in: "After you add the connection, choose Authorize: the server asks for your consent.",
-  oauth: "The hub gets access tokens as this client, with the grant client_credentials.",
+  authorization_code:
+    "After you add the connection, choose Authorize: the server asks for your consent.",
+  client_credentials:
+    "The hub gets access tokens as this client, with the grant client_credentials.",
 };
 
 type TextField = "token" | "clientId" | "clientSecret" | "tokenUrl" | "scope" | "audience";
 
-interface Row {
+interface CredentialField {
   field: TextField;
-  /** In the request. */
+  /** The path in the request, which errors of the hub name. */
   path: string;
   label: string;
   hint?: string;
@@ -29,7 +31,7 @@ interface Row {
   isSecret?: boolean;
 }
 
-const ROWS: Readonly<Record<Access, readonly Row[]>> = {
+const FIELDS: Readonly<Record<Access, readonly CredentialField[]>> = {
   keep: [],
   none: [],
   bearer: [
@@ -42,12 +44,12 @@ const ROWS: Readonly<Record<Access, readonly Row[]>> = {
       isSecret: true,
     },
   ],
-  sign_in: [
+  authorization_code: [
     {
       field: "clientId",
       path: "auth.client_id",
       label: "Client id",
-      hint: "Blank: the hub registers at the authorization server.",
+      hint: "If blank, the hub registers as a client at the authorization server.",
     },
     {
       field: "clientSecret",
@@ -60,10 +62,10 @@ const ROWS: Readonly<Record<Access, readonly Row[]>> = {
       field: "scope",
       path: "auth.scope",
       label: "Scope",
-      hint: "Blank: what the server asks for.",
+      hint: "If blank, the hub requests the scopes that the server names.",
     },
   ],
-  oauth: [
+  client_credentials: [
     { field: "clientId", path: "auth.client_id", label: "Client id", isRequired: true },
     {
       field: "clientSecret",
@@ -77,7 +79,7 @@ const ROWS: Readonly<Record<Access, readonly Row[]>> = {
       field: "tokenUrl",
       path: "auth.token_url",
       label: "Token endpoint",
-      hint: "Blank: the hub discovers it from the metadata of the server.",
+      hint: "If blank, the hub discovers it from the metadata of the server.",
       placeholder: "https://auth.example/token",
     },
     { field: "scope", path: "auth.scope", label: "Scope", placeholder: "mcp:tools" },
@@ -115,26 +117,28 @@ export function AccessFields({
           </SelectInput>
         )}
       </Field>
-      {ROWS[form.access].map(({ field, path, label, hint, placeholder, isRequired, isSecret }) => (
-        <Field
-          key={field}
-          label={label}
-          hint={hint}
-          required={isRequired ?? false}
-          error={errors.get(path)}
-        >
-          {(control) => (
-            <TextInput
-              {...control}
-              code
-              {...(isSecret && { type: "password" })}
-              placeholder={placeholder}
-              value={form[field]}
-              onChange={({ target }) => onChange({ [field]: target.value })}
-            />
-          )}
-        </Field>
-      ))}
+      {FIELDS[form.access].map(
+        ({ field, path, label, hint, placeholder, isRequired, isSecret }) => (
+          <Field
+            key={field}
+            label={label}
+            hint={hint}
+            required={isRequired ?? false}
+            error={errors.get(path)}
+          >
+            {(control) => (
+              <TextInput
+                {...control}
+                code
+                {...(isSecret && { type: "password" })}
+                placeholder={placeholder}
+                value={form[field]}
+                onChange={({ target }) => onChange({ [field]: target.value })}
+              />
+            )}
+          </Field>
+        ),
+      )}
     </>
   );
 }

@@ -1,4 +1,4 @@
-/** For a connection with OAuth: a person authorizes the hub at the server, or signs it out. */
+/** Buttons for a connection with OAuth: the user authorizes the hub at the server, or signs the hub out. */
 import { useMutation } from "@tanstack/react-query";
 import { LogIn, LogOut } from "lucide-react";
 import { api, path } from "../api/client.ts";
@@ -20,7 +20,7 @@ export function AuthorizationButtons({ id, status }: Pick<ConnectionDetails, "id
     onSuccess: (checked) => {
       queryClient.setQueryData(["connections", "one", id], checked);
       void queryClient.invalidateQueries({ queryKey: ["connections", "all"] });
-      toasts.add({ title: "The hub is signed out at the server" });
+      toasts.add({ title: "The hub has signed out of the server" });
     },
     onError: toastError,
   });

@@ -31,11 +31,11 @@ export default function AuthorizedPage() {
   });
   useEffect(() => {
     if (location.search === "") return;
-    const given = readAuthorization(location.search);
-    // The code is used up at once, and leaves the address.
+    const authorization = readAuthorization(location.search);
+    // The code is valid only once, so it is removed from the URL.
     history.replaceState(null, "", location.pathname);
-    setConnection(given.id);
-    mutate(given);
+    setConnection(authorization.id);
+    mutate(authorization);
   }, [mutate]);
   if (error)
     return (

@@ -1,4 +1,4 @@
-/** Calls a tool of a connection. Its schema draws the form; the arguments can also be given as JSON. */
+/** Calls a tool of a connection, with arguments from a form for the tool's schema, or from JSON. */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Play } from "lucide-react";
@@ -16,16 +16,16 @@ import { JsonTree } from "../ui/json-tree/json-tree.tsx";
 import { type ReadObject, readObject } from "../ui/read-object.ts";
 import { Segments } from "../ui/segments.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
-import { plainSchema } from "./plain-schema.ts";
-import { argumentProblems, firstArguments } from "./tool-arguments.ts";
+import { simplifySchema } from "./simplify-schema.ts";
+import { argumentProblems, initialArguments } from "./tool-arguments.ts";
 
-const ANYTHING: JsonObject = { type: "object" };
-const NONE: ReadonlyMap<string, string> = new Map();
+const ANY_OBJECT: JsonObject = { type: "object" };
+const NO_PROBLEMS: ReadonlyMap<string, string> = new Map();
 
-const inWords = (problems: ReadonlyMap<string, string>): string | undefined =>
+const joinProblems = (problems: ReadonlyMap<string, string>): string | undefined =>
   problems.size === 0
     ? undefined
-    : [...problems].map(([at, message]) => (at ? `${at}: ${message}` : message)).join("; ");
+    : [...problems].map(([path, message]) => (path ? `${path}: ${message}` : message)).join("; ");
 
 export function CallToolDialog({
   connection,
@@ -41,7 +41,7 @@ export function CallToolDialog({
     queryFn: () => api.get<{ items: ConnectionTool[] }>(path`/api/connections/${connection}/tools`),
   });
   const tool = tools.data?.items.find((each) => each.name === name);
-  const schema = tool?.inputSchema ?? ANYTHING;
+  const schema = tool?.inputSchema ?? ANY_OBJECT;
   return tools.data ? (
     <CallDialog
       connection={connection}
@@ -75,26 +75,26 @@ function CallDialog({
   onClose: () => void;
 }) {
   const formId = useId();
-  const drawn = useMemo(() => plainSchema(schema), [schema]);
-  const hasFields = Object.keys(drawn.properties ?? {}).length > 0;
+  const formSchema = useMemo(() => simplifySchema(schema), [schema]);
+  const hasFields = Object.keys(formSchema.properties ?? {}).length > 0;
   const [mode, setMode] = useState<"form" | "json">(hasFields ? "form" : "json");
-  const [value, setValue] = useState(() => firstArguments(drawn));
+  const [value, setValue] = useState(() => initialArguments(formSchema));
   const [text, setText] = useState("{}");
-  /** Fields are marked once the call was tried. */
-  const [isTried, setTried] = useState(false);
+  /** Problems are shown only after the user has submitted the form. */
+  const [isSubmitted, setSubmitted] = useState(false);
 
-  const given: ReadObject = useMemo(
+  const parsed: ReadObject = useMemo(
     () => (mode === "form" ? { value } : readObject(text)),
     [mode, value, text],
   );
-  const rules = mode === "form" ? drawn : schema;
+  const activeSchema = mode === "form" ? formSchema : schema;
   const problems = useMemo(
-    () => ("value" in given ? argumentProblems(rules, given.value) : NONE),
-    [rules, given],
+    () => ("value" in parsed ? argumentProblems(activeSchema, parsed.value) : NO_PROBLEMS),
+    [activeSchema, parsed],
   );
   const context = useMemo(
-    () => ({ onReference: undefined, problems: isTried ? problems : NONE }),
-    [isTried, problems],
+    () => ({ onReference: undefined, problems: isSubmitted ? problems : NO_PROBLEMS }),
+    [isSubmitted, problems],
   );
   const call = useMutation({
     mutationFn: async (args: JsonObject) => {
@@ -106,11 +106,11 @@ function CallDialog({
       return { result, ms: performance.now() - start };
     },
   });
-  /** What is not JSON yet stays in its field. */
+  /** Does nothing while the text is not a JSON object. */
   const switchTo = (next: typeof mode) => {
-    if (!("value" in given)) return;
-    if (next === "json") setText(JSON.stringify(given.value, null, 2));
-    else setValue(given.value);
+    if (!("value" in parsed)) return;
+    if (next === "json") setText(JSON.stringify(parsed.value, null, 2));
+    else setValue(parsed.value);
     setMode(next);
   };
   return (
@@ -129,7 +129,7 @@ function CallDialog({
             look="primary"
             icon={Play}
             busy={call.isPending}
-            disabled={"error" in given}
+            disabled={"error" in parsed}
           >
             Call
           </Button>
@@ -141,14 +141,14 @@ function CallDialog({
         className="flex flex-col gap-4"
         onSubmit={(event) => {
           event.preventDefault();
-          setTried(true);
-          if ("value" in given && problems.size === 0) call.mutate(given.value);
+          setSubmitted(true);
+          if ("value" in parsed && problems.size === 0) call.mutate(parsed.value);
         }}
       >
         {hasFields && (
           <div className="flex">
             <Segments
-              label="How to give the arguments"
+              label="Format of the arguments"
               value={mode}
               options={[
                 { value: "form", label: "Form" },
@@ -160,7 +160,7 @@ function CallDialog({
         )}
         {mode === "form" ? (
           <PanelProvider value={context}>
-            <SchemaForm schema={drawn} value={value} onChange={setValue} />
+            <SchemaForm schema={formSchema} value={value} onChange={setValue} />
             {context.problems.has("") && (
               <p role="alert" className="type-meta text-red">
                 {context.problems.get("")}
@@ -170,8 +170,8 @@ function CallDialog({
         ) : (
           <Field
             label="Arguments"
-            hint={hasFields ? undefined : "The tool names no arguments."}
-            error={"error" in given ? given.error : inWords(context.problems)}
+            hint={hasFields ? undefined : "The schema of the tool has no arguments."}
+            error={"error" in parsed ? parsed.error : joinProblems(context.problems)}
           >
             {(control) => (
               <TextArea

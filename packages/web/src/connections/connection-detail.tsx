@@ -1,4 +1,4 @@
-/** A connection: its state, its tools to call, its triggers. */
+/** The details of a connection: its status, tools and triggers, and the flows that use it. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Pencil, Play, RefreshCw, Trash2, X } from "lucide-react";
 import { type ReactNode, useState } from "react";
@@ -16,17 +16,17 @@ import { withCode } from "../ui/with-code.ts";
 import { AuthorizationButtons } from "./authorization-buttons.tsx";
 import { CallToolDialog } from "./call-tool-dialog.tsx";
 import { ConnectionDialog } from "./connection-dialog.tsx";
-import { accessText, isSignIn } from "./connection-form.ts";
-import { signalOfConnection } from "./connection-words.ts";
+import { accessText, usesAuthorizationCode } from "./connection-form.ts";
+import { signalOfConnection } from "./connection-signals.ts";
 import { Subscriptions } from "./subscriptions.tsx";
 
-/** As often as the list, so that both show the same state. */
+/** The same interval as in the list, so that both show the same status. */
 const REFRESH_MS = 10_000;
 
 export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => void }) {
   const [tab, setTab] = useState("tools");
-  const [called, setCalled] = useState<string>();
-  const [layer, setLayer] = useState<"edit" | "delete">();
+  const [calledTool, setCalledTool] = useState<string>();
+  const [openDialog, setOpenDialog] = useState<"edit" | "delete">();
   const key = ["connections", "one", id];
   const { data, error, refetch } = useQuery({
     queryKey: key,
@@ -72,7 +72,7 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
               {data.server.name} {data.server.version}
             </p>
           )}
-          {access && <p className="wrap-anywhere type-meta text-ink-3">with {access}</p>}
+          {access && <p className="wrap-anywhere type-meta text-ink-3">Credentials: {access}</p>}
         </div>
         <IconButton size="small" icon={X} label="Close" onClick={onClose} />
       </div>
@@ -82,20 +82,22 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
         </p>
       )}
       <div className="my-3 flex flex-wrap gap-2">
-        {isSignIn(data.credentials) && <AuthorizationButtons id={id} status={data.status} />}
+        {usesAuthorizationCode(data.credentials) && (
+          <AuthorizationButtons id={id} status={data.status} />
+        )}
         <Button icon={RefreshCw} busy={check.isPending} onClick={() => check.mutate()}>
           Check now
         </Button>
-        <Button icon={Pencil} onClick={() => setLayer("edit")}>
+        <Button icon={Pencil} onClick={() => setOpenDialog("edit")}>
           Edit
         </Button>
         <span className="flex-1" />
-        <Button look="danger" icon={Trash2} onClick={() => setLayer("delete")}>
+        <Button look="danger" icon={Trash2} onClick={() => setOpenDialog("delete")}>
           Delete
         </Button>
       </div>
       <Tabs
-        label="What it offers"
+        label="Details of the connection"
         className="-mx-5 mb-[14px] px-5"
         value={tab}
         onChange={setTab}
@@ -105,9 +107,9 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
             label: "Tools",
             count: data.tools.length,
             content: (
-              <Offers items={data.tools} onCall={setCalled}>
+              <OfferList items={data.tools} onCall={setCalledTool}>
                 The server offers no tools.
-              </Offers>
+              </OfferList>
             ),
           },
           {
@@ -115,12 +117,12 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
             label: "Triggers",
             count: data.triggers.length,
             content: (
-              <Offers
+              <OfferList
                 items={data.triggers.map(({ type, description }) => ({ name: type, description }))}
               >
                 The server offers no triggers. The Event trigger of a flow can poll one of its tools
                 instead.
-              </Offers>
+              </OfferList>
             ),
           },
           {
@@ -130,20 +132,24 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
           },
         ]}
       />
-      {called !== undefined && (
-        <CallToolDialog connection={id} tool={called} onClose={() => setCalled(undefined)} />
+      {calledTool !== undefined && (
+        <CallToolDialog
+          connection={id}
+          tool={calledTool}
+          onClose={() => setCalledTool(undefined)}
+        />
       )}
-      {layer === "edit" && (
+      {openDialog === "edit" && (
         <ConnectionDialog
           connection={data}
-          onClose={() => setLayer(undefined)}
+          onClose={() => setOpenDialog(undefined)}
           onSaved={(saved) => queryClient.setQueryData(key, saved)}
         />
       )}
-      {layer === "delete" && (
+      {openDialog === "delete" && (
         <ConfirmDialog
           title={`Delete “${data.name}”?`}
-          description="Flows that use it fail, and its triggers stop. Its events are kept."
+          description="Flows that use this connection fail, and its triggers stop. Its events are kept."
           label="Delete"
           icon={Trash2}
           act={() => api.delete(path`/api/connections/${id}`)}
@@ -152,21 +158,21 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
             toasts.add({ aspect: "green", title: `“${data.name}” was deleted` });
             onClose();
           }}
-          onClose={() => setLayer(undefined)}
+          onClose={() => setOpenDialog(undefined)}
         />
       )}
     </aside>
   );
 }
 
-function Offers({
+function OfferList({
   items,
   onCall,
   children,
 }: {
   items: readonly { name: string; description: string }[];
   onCall?: (name: string) => void;
-  /** Shown if there are none. */
+  /** The text for an empty list. */
   children: ReactNode;
 }) {
   if (items.length === 0) return <p className="text-ink-2">{children}</p>;

@@ -1,4 +1,4 @@
-/** Adds an MCP server, or changes one. The hub checks it at once. */
+/** Adds or changes a connection. The hub checks the server immediately. */
 import { useMutation } from "@tanstack/react-query";
 import { Plus, RefreshCw } from "lucide-react";
 import { useId, useState } from "react";
@@ -13,11 +13,11 @@ import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextArea, TextInput } from "../ui/field.tsx";
 import { Segments } from "../ui/segments.tsx";
 import { AccessFields } from "./access-fields.tsx";
-import { bodyOf, formOf, isComplete, namesIn, newForm } from "./connection-form.ts";
+import { bodyOf, emptyForm, formOf, isComplete, namesIn } from "./connection-form.ts";
 import { PairFields } from "./pair-fields.tsx";
 
-/** The fields that show what is wrong with them. */
-const MARKED = new Set(
+/** The paths of errors that are shown at a field. Other errors are shown below the form. */
+const FIELD_PATHS = new Set(
   "name url command args auth.token auth.client_id auth.client_secret auth.token_url auth.scope auth.audience".split(
     " ",
   ),
@@ -28,15 +28,15 @@ export function ConnectionDialog({
   onClose,
   onSaved,
 }: {
-  /** Undefined: a new one. */
+  /** Undefined for a new connection. */
   connection?: ConnectionDetails;
   onClose: () => void;
   onSaved: (saved: ConnectionDetails) => void;
 }) {
   const formId = useId();
   const { data: session } = useSession();
-  const [form, setForm] = useState(() => (connection ? formOf(connection) : newForm));
-  const put = (change: Partial<typeof form>) => setForm((before) => ({ ...before, ...change }));
+  const [form, setForm] = useState(() => (connection ? formOf(connection) : emptyForm));
+  const change = (fields: Partial<typeof form>) => setForm((before) => ({ ...before, ...fields }));
   const save = useMutation({
     mutationFn: () =>
       connection
@@ -52,14 +52,15 @@ export function ConnectionDialog({
     },
   });
   const errors = fieldErrors(save.error);
-  const isMarked = errors.size > 0 && [...errors.keys()].every((at) => MARKED.has(at));
-  const canReachByCommand = !connection && session?.hub.allows_commands === true;
+  const isShownAtFields =
+    errors.size > 0 && [...errors.keys()].every((each) => FIELD_PATHS.has(each));
+  const canRunCommand = !connection && session?.hub.allows_commands === true;
   return (
     <Dialog
       open
       onClose={onClose}
       title={connection ? `Edit “${connection.name}”` : "Add a connection"}
-      description="The hub calls the server at once, and lists its tools and triggers."
+      description="The hub connects to the server immediately, and lists its tools and triggers."
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
@@ -91,25 +92,25 @@ export function ConnectionDialog({
               autoFocus
               maxLength={200}
               value={form.name}
-              onChange={({ target }) => put({ name: target.value })}
+              onChange={({ target }) => change({ name: target.value })}
               placeholder="weather"
             />
           )}
         </Field>
-        {canReachByCommand && (
+        {canRunCommand && (
           <div className="flex">
             <Segments
               label="Where the server runs"
-              value={form.reach}
+              value={form.transport}
               options={[
-                { value: "url", label: "At a URL" },
-                { value: "command", label: "On the hub’s machine" },
+                { value: "http", label: "At a URL" },
+                { value: "stdio", label: "On the hub’s machine" },
               ]}
-              onChange={(reach) => put({ reach })}
+              onChange={(transport) => change({ transport })}
             />
           </div>
         )}
-        {form.reach === "url" ? (
+        {form.transport === "http" ? (
           <>
             <Field label="URL of the MCP server" required error={errors.get("url")}>
               {(control) => (
@@ -118,7 +119,7 @@ export function ConnectionDialog({
                   code
                   type="url"
                   value={form.url}
-                  onChange={({ target }) => put({ url: target.value })}
+                  onChange={({ target }) => change({ url: target.value })}
                   placeholder="https://weather.example/mcp"
                 />
               )}
@@ -127,7 +128,7 @@ export function ConnectionDialog({
               form={form}
               stored={connection?.credentials}
               errors={errors}
-              onChange={put}
+              onChange={change}
             />
             <PairFields
               label="Headers"
@@ -135,7 +136,7 @@ export function ConnectionDialog({
               hint="Sent with every request to the server, such as an API key. Stored encrypted."
               stored={namesIn(connection?.credentials.headers)}
               pairs={form.headers}
-              onChange={(headers) => put({ headers })}
+              onChange={(headers) => change({ headers })}
             />
           </>
         ) : (
@@ -143,7 +144,7 @@ export function ConnectionDialog({
             <Field
               label="Command"
               required
-              hint="A program that speaks MCP over stdio. No shell interprets it."
+              hint="A program that speaks MCP over stdio. It is started without a shell."
               error={errors.get("command")}
             >
               {(control) => (
@@ -151,7 +152,7 @@ export function ConnectionDialog({
                   {...control}
                   code
                   value={form.command}
-                  onChange={({ target }) => put({ command: target.value })}
+                  onChange={({ target }) => change({ command: target.value })}
                   placeholder="npx"
                 />
               )}
@@ -162,7 +163,7 @@ export function ConnectionDialog({
                   {...control}
                   code
                   value={form.args}
-                  onChange={({ target }) => put({ args: target.value })}
+                  onChange={({ target }) => change({ args: target.value })}
                 />
               )}
             </Field>
@@ -172,11 +173,11 @@ export function ConnectionDialog({
               hint="The program gets only these variables, PATH and HOME. Stored encrypted."
               stored={namesIn(connection?.credentials.env)}
               pairs={form.env}
-              onChange={(env) => put({ env })}
+              onChange={(env) => change({ env })}
             />
           </>
         )}
-        {save.error && !isMarked && <ErrorState error={save.error} compact />}
+        {save.error && !isShownAtFields && <ErrorState error={save.error} compact />}
       </form>
     </Dialog>
   );

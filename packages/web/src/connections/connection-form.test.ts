@@ -2,14 +2,14 @@ import { expect, it } from "vitest";
 import {
   accessText,
   bodyOf,
+  emptyForm,
   formOf,
   isComplete,
-  newForm,
   type Pair,
   pairsProblem,
 } from "./connection-form.ts";
 
-const server = { ...newForm, name: " weather ", url: "https://weather.example/mcp " };
+const server = { ...emptyForm, name: " weather ", url: "https://weather.example/mcp " };
 const stored = {
   name: "weather",
   url: "https://weather.example/mcp",
@@ -21,7 +21,7 @@ const stored = {
   },
 };
 
-it("sends only what is filled in", () => {
+it("sends only the fields that are filled in", () => {
   expect(bodyOf(server)).toEqual({ name: "weather", url: "https://weather.example/mcp" });
   expect(bodyOf({ ...server, access: "bearer", token: "t" })).toMatchObject({
     auth: { type: "bearer", token: "t" },
@@ -29,7 +29,7 @@ it("sends only what is filled in", () => {
   expect(
     bodyOf({
       ...server,
-      access: "oauth",
+      access: "client_credentials",
       clientId: "hub",
       clientSecret: "s",
       scope: " ",
@@ -49,17 +49,19 @@ it("sends only what is filled in", () => {
     },
     headers: { "X-Region": "eu" },
   });
-  expect(bodyOf({ ...server, access: "sign_in", tokenUrl: "of another choice" })).toMatchObject({
+  expect(
+    bodyOf({ ...server, access: "authorization_code", tokenUrl: "https://unused.example" }),
+  ).toMatchObject({
     auth: { type: "oauth", grant: "authorization_code" },
   });
 });
 
-it("starts a command with its arguments and variables", () =>
+it("sends the command with its arguments and variables", () =>
   expect(
     bodyOf({
-      ...newForm,
+      ...emptyForm,
       name: "files",
-      reach: "command",
+      transport: "stdio",
       command: "npx",
       args: "-y\nserver-files\n",
       env: [["ROOT", "/srv"]],
@@ -71,7 +73,7 @@ it("starts a command with its arguments and variables", () =>
     env: { ROOT: "/srv" },
   }));
 
-it("keeps stored credentials unless others are chosen", () => {
+it("keeps stored credentials unless the user chooses others", () => {
   const form = formOf(stored);
   expect(form).toMatchObject({ access: "keep", clientId: "hub", scope: "read" });
   expect(bodyOf(form, stored)).toEqual({ name: stored.name, url: stored.url });
@@ -86,28 +88,32 @@ it("keeps stored credentials unless others are chosen", () => {
   });
 });
 
-it("is complete when the hub can try it", () => {
-  expect(isComplete(newForm)).toBe(false);
+it("is complete when all required fields are filled in", () => {
+  expect(isComplete(emptyForm)).toBe(false);
   expect(isComplete(server)).toBe(true);
   expect(isComplete({ ...server, access: "bearer" })).toBe(false);
-  expect(isComplete({ ...server, access: "oauth", clientId: "hub" })).toBe(false);
-  expect(isComplete({ ...server, access: "oauth", clientId: "hub", clientSecret: "s" })).toBe(true);
-  expect(isComplete({ ...server, access: "sign_in" })).toBe(true);
-  expect(isComplete({ ...server, access: "sign_in", clientSecret: "s" })).toBe(false);
-  expect(isComplete({ ...newForm, name: "files", reach: "command" })).toBe(false);
+  expect(isComplete({ ...server, access: "client_credentials", clientId: "hub" })).toBe(false);
+  expect(
+    isComplete({ ...server, access: "client_credentials", clientId: "hub", clientSecret: "s" }),
+  ).toBe(true);
+  expect(isComplete({ ...server, access: "authorization_code" })).toBe(true);
+  expect(isComplete({ ...server, access: "authorization_code", clientSecret: "s" })).toBe(false);
+  expect(isComplete({ ...emptyForm, name: "files", transport: "stdio" })).toBe(false);
 });
 
-it("does not erase a stored value, or drop one of two, without a word", () => {
+it("reports blank values of stored names, and names that occur twice", () => {
   const region: Pair = ["X-Region", ""];
-  expect(pairsProblem([region], ["X-Region"])).toMatch(/^give the value of X-Region again/);
+  expect(pairsProblem([region], ["X-Region"])).toMatch(/^enter the value of X-Region again/);
   expect(isComplete({ ...formOf(stored), headers: [region] }, stored.credentials)).toBe(false);
   expect(isComplete({ ...formOf(stored), headers: [] }, stored.credentials)).toBe(true);
   expect(pairsProblem([region])).toBeUndefined();
-  expect(pairsProblem([region, ["X-Region ", "eu"]])).toBe("X-Region is given twice");
+  expect(pairsProblem([region, ["X-Region ", "eu"]])).toBe(
+    "X-Region occurs twice: remove one of them",
+  );
   expect(pairsProblem(undefined, ["X-Region"])).toBeUndefined();
 });
 
-it("names the credentials without their values", () => {
+it("describes the credentials without their values", () => {
   expect(accessText(stored.credentials)).toBe("OAuth client hub, X-Region");
   expect(accessText({ auth: { type: "bearer" } })).toBe("bearer token");
   expect(accessText({ auth: { type: "oauth", grant: "authorization_code" } })).toBe("OAuth");

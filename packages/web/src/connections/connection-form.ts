@@ -1,15 +1,15 @@
-/** What the form of a connection holds, and the request that it becomes. */
+/** The values of the form for a connection, and the request body that is created from them. */
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import type { Connection } from "../api/types.ts";
 
 export type Pair = readonly [name: string, value: string];
 
-/** `keep`: the stored credentials stay, which no request can read. */
-export type Access = "keep" | "none" | "bearer" | "sign_in" | "oauth";
+/** `keep` keeps the stored credentials, which the API never returns. The last two are OAuth grants. */
+export type Access = "keep" | "none" | "bearer" | "authorization_code" | "client_credentials";
 
 export interface ConnectionForm {
   name: string;
-  reach: "url" | "command";
+  transport: "http" | "stdio";
   url: string;
   command: string;
   /** One per line. */
@@ -21,17 +21,17 @@ export interface ConnectionForm {
   tokenUrl: string;
   scope: string;
   audience: string;
-  /** Undefined: those that are stored stay. */
+  /** Undefined keeps the stored headers. */
   headers: readonly Pair[] | undefined;
-  /** Undefined: those that are stored stay. */
+  /** Undefined keeps the stored variables. */
   env: readonly Pair[] | undefined;
 }
 
-type Stored = Pick<Connection, "name" | "url" | "command" | "args" | "credentials">;
+type StoredConnection = Pick<Connection, "name" | "url" | "command" | "args" | "credentials">;
 
-export const newForm: ConnectionForm = {
+export const emptyForm: ConnectionForm = {
   name: "",
-  reach: "url",
+  transport: "http",
   url: "",
   command: "",
   args: "",
@@ -46,16 +46,22 @@ export const newForm: ConnectionForm = {
   env: [],
 };
 
-export function formOf({ name, url, command, args, credentials }: Stored): ConnectionForm {
+export function formOf({
+  name,
+  url,
+  command,
+  args,
+  credentials,
+}: StoredConnection): ConnectionForm {
   const auth = storedAuth(credentials);
   const text = (field: string): string => {
     const value = auth?.[field];
     return typeof value === "string" ? value : "";
   };
   return {
-    ...newForm,
+    ...emptyForm,
     name,
-    reach: url === null ? "command" : "url",
+    transport: url === null ? "stdio" : "http",
     url: url ?? "",
     command: command ?? "",
     args: args.join("\n"),
@@ -69,19 +75,19 @@ export function formOf({ name, url, command, args, credentials }: Stored): Conne
   };
 }
 
-const storedAuth = ({ auth }: Stored["credentials"]): JsonObject | undefined =>
+const storedAuth = ({ auth }: StoredConnection["credentials"]): JsonObject | undefined =>
   isObject(auth) ? auth : undefined;
 
 /** The names of stored headers or variables; their values are never returned. */
 export const namesIn = (stored: unknown): string[] =>
   Array.isArray(stored) ? stored.filter((name) => typeof name === "string") : [];
 
-/** Whether a person authorizes the hub at the server. */
-export const isSignIn = ({ auth }: Stored["credentials"]): boolean =>
+/** Whether a user must authorize the hub at the server. */
+export const usesAuthorizationCode = ({ auth }: StoredConnection["credentials"]): boolean =>
   isObject(auth) && auth.grant === "authorization_code";
 
-/** How the hub signs in at the server, for people. */
-export function accessText({ auth, headers, env }: Stored["credentials"]): string {
+/** Describes the credentials to users, without secret values. */
+export function accessText({ auth, headers, env }: StoredConnection["credentials"]): string {
   const kind = isObject(auth) ? auth.type : undefined;
   const parts = [
     ...(kind === "oauth" && isObject(auth)
@@ -93,35 +99,38 @@ export function accessText({ auth, headers, env }: Stored["credentials"]): strin
   return parts.join(", ");
 }
 
-/** What is wrong with headers or variables. Stored values cannot be read, so a blank would erase one. */
+/** Returns what is wrong with headers or variables. A blank value would erase the stored one by mistake. */
 export function pairsProblem(
   pairs: readonly Pair[] | undefined = [],
   stored: readonly string[] = [],
 ): string | undefined {
   const names = pairs.map(([name]) => name.trim());
-  const twice = names.find((name, at) => name !== "" && names.indexOf(name) < at);
-  if (twice !== undefined) return `${twice} is given twice`;
+  const duplicate = names.find((name, index) => name !== "" && names.indexOf(name) < index);
+  if (duplicate !== undefined) return `${duplicate} occurs twice: remove one of them`;
   const [blank] = pairs.find(([name, value]) => value === "" && stored.includes(name.trim())) ?? [];
-  return blank && `give the value of ${blank} again, or remove it`;
+  return blank && `enter the value of ${blank} again, or remove it`;
 }
 
-export function isComplete(form: ConnectionForm, stored: Stored["credentials"] = {}): boolean {
-  const { name, reach, url, command, access, token, clientId, clientSecret } = form;
+export function isComplete(
+  form: ConnectionForm,
+  stored: StoredConnection["credentials"] = {},
+): boolean {
+  const { name, transport, url, command, access, token, clientId, clientSecret } = form;
   if (name.trim() === "") return false;
-  if (reach === "command")
+  if (transport === "stdio")
     return command.trim() !== "" && !pairsProblem(form.env, namesIn(stored.env));
   if (url.trim() === "" || pairsProblem(form.headers, namesIn(stored.headers))) return false;
   if (access === "bearer") return token !== "";
-  // The server asks for the person; only a secret needs its client.
-  if (access === "sign_in") return clientSecret === "" || clientId.trim() !== "";
-  return access !== "oauth" || (clientId.trim() !== "" && clientSecret !== "");
+  // Without a client id, the hub registers as a client. A secret belongs to a client, so it needs the id.
+  if (access === "authorization_code") return clientSecret === "" || clientId.trim() !== "";
+  return access !== "client_credentials" || (clientId.trim() !== "" && clientSecret !== "");
 }
 
-/** The body of the request; `before` is the connection that it changes. */
-export function bodyOf(form: ConnectionForm, before?: Stored): JsonObject {
-  const { name, reach, url, command, args, headers, env } = form;
+/** The body of the request that adds a connection, or changes the connection `before`. */
+export function bodyOf(form: ConnectionForm, before?: StoredConnection): JsonObject {
+  const { name, transport, url, command, args, headers, env } = form;
   const stored = before?.credentials ?? {};
-  if (reach === "command")
+  if (transport === "stdio")
     return {
       name: name.trim(),
       command: command.trim(),
@@ -141,14 +150,14 @@ function authField(form: ConnectionForm, hasStored: boolean): JsonObject {
   if (access === "keep") return {};
   if (access === "none") return hasStored ? { auth: null } : {};
   if (access === "bearer") return { auth: { type: "bearer", token } };
-  if (access === "sign_in")
+  if (access === "authorization_code")
     return {
       auth: {
         type: "oauth",
         grant: "authorization_code",
-        ...given("client_id", clientId),
-        ...given("client_secret", clientSecret),
-        ...given("scope", scope),
+        ...optionalField("client_id", clientId),
+        ...optionalField("client_secret", clientSecret),
+        ...optionalField("scope", scope),
       },
     };
   return {
@@ -157,17 +166,17 @@ function authField(form: ConnectionForm, hasStored: boolean): JsonObject {
       grant: "client_credentials",
       client_id: clientId.trim(),
       client_secret: clientSecret,
-      ...given("token_url", tokenUrl),
-      ...given("scope", scope),
-      ...given("audience", audience),
+      ...optionalField("token_url", tokenUrl),
+      ...optionalField("scope", scope),
+      ...optionalField("audience", audience),
     },
   };
 }
 
-const given = (field: string, text: string): JsonObject =>
+const optionalField = (field: string, text: string): JsonObject =>
   text.trim() === "" ? {} : { [field]: text.trim() };
 
-/** An empty list removes what is stored. */
+/** An empty list removes the stored values. */
 function pairsField(
   field: string,
   pairs: readonly Pair[] | undefined,

@@ -1,4 +1,4 @@
-/** MCP servers that the hub calls: health, what they offer, and how to add one. */
+/** The list of connections, with their status and the numbers of their tools and triggers. */
 import { useQuery } from "@tanstack/react-query";
 import { Plug, Plus } from "lucide-react";
 import { useState } from "react";
@@ -15,7 +15,7 @@ import { SignalHead } from "../ui/signal-head.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { ConnectionDetail } from "./connection-detail.tsx";
 import { ConnectionDialog } from "./connection-dialog.tsx";
-import { signalOfConnection } from "./connection-words.ts";
+import { signalOfConnection } from "./connection-signals.ts";
 
 export default function ConnectionsPage() {
   usePageTitle("Connections");

@@ -1,4 +1,4 @@
-/** Names with secret values, such as headers. Stored ones are known by name, and can be replaced. */
+/** Fields for names with secret values, such as headers. Stored values are never shown, but can be replaced. */
 import { Plus, Trash2 } from "lucide-react";
 import { Button, IconButton } from "../ui/button.tsx";
 import { TextInput } from "../ui/field.tsx";
@@ -13,11 +13,12 @@ export function PairFields({
   onChange,
 }: {
   label: string;
-  /** What one of them is. */
+  /** The noun for one pair, such as `header`. */
   noun: string;
   hint: string;
+  /** The names of the stored values. */
   stored: readonly string[];
-  /** Undefined: those that are stored stay. */
+  /** Undefined keeps the stored values. */
   pairs: readonly Pair[] | undefined;
   onChange: (pairs: readonly Pair[]) => void;
 }) {
@@ -37,31 +38,31 @@ export function PairFields({
         </p>
       ) : (
         <>
-          {pairs.map(([name, value], nth) => (
+          {pairs.map(([name, value], index) => (
             <div
-              // biome-ignore lint/suspicious/noArrayIndexKey: the name is what is being edited
-              key={nth}
+              // biome-ignore lint/suspicious/noArrayIndexKey: the user edits the name, so it cannot be the key
+              key={index}
               className="flex items-center gap-2"
             >
               <TextInput
                 code
                 className="max-w-[180px]"
-                aria-label={`Name of ${noun} ${nth + 1}`}
+                aria-label={`Name of ${noun} ${index + 1}`}
                 value={name}
-                onChange={({ target }) => onChange(pairs.with(nth, [target.value, value]))}
+                onChange={({ target }) => onChange(pairs.with(index, [target.value, value]))}
               />
               <TextInput
                 code
                 type="password"
-                aria-label={`Value of ${name || `${noun} ${nth + 1}`}`}
+                aria-label={`Value of ${name || `${noun} ${index + 1}`}`}
                 value={value}
-                onChange={({ target }) => onChange(pairs.with(nth, [name, target.value]))}
+                onChange={({ target }) => onChange(pairs.with(index, [name, target.value]))}
               />
               <IconButton
                 size="small"
                 icon={Trash2}
-                label={`Remove ${name || `${noun} ${nth + 1}`}`}
-                onClick={() => onChange(pairs.toSpliced(nth, 1))}
+                label={`Remove ${name || `${noun} ${index + 1}`}`}
+                onClick={() => onChange(pairs.toSpliced(index, 1))}
               />
             </div>
           ))}

@@ -1,4 +1,4 @@
-/** The triggers of published flows that listen to a connection, and what its server has confirmed. */
+/** The trigger subscriptions of a connection: which flows use it, and the state that its server has confirmed. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { Link } from "wouter";
@@ -12,7 +12,7 @@ import { ago } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
-import { signalOfSubscription } from "./connection-words.ts";
+import { signalOfSubscription } from "./connection-signals.ts";
 
 export function Subscriptions({ connection }: { connection: string }) {
   const key = ["connections", "subscriptions", connection];
@@ -31,7 +31,9 @@ export function Subscriptions({ connection }: { connection: string }) {
       api.post(path`/api/connections/${connection}/subscriptions/${id}/rotate`),
     onSuccess: () => {
       void queryClient.invalidateQueries({ queryKey: key });
-      toasts.add({ title: "The server gets a new callback token; the former is valid for a day" });
+      toasts.add({
+        title: "The server gets a new callback token. The previous token stays valid for a day.",
+      });
     },
     onError: toastError,
   });
@@ -44,38 +46,40 @@ export function Subscriptions({ connection }: { connection: string }) {
   if (data.items.length === 0)
     return (
       <EmptyState title="No flow listens to this server">
-        Publish a flow with an Event trigger for this connection. The hub then subscribes at the
-        server.
+        Publish a flow with an Event trigger for this connection. The hub then subscribes to the
+        trigger at the server.
       </EmptyState>
     );
   return (
     <ul className="flex flex-col gap-2 pb-6">
-      {data.items.map((one) => {
-        const { aspect, label } = signalOfSubscription(one);
-        const flow = flows.data?.items.find(({ id }) => id === one.flow_id);
+      {data.items.map((subscription) => {
+        const { aspect, label } = signalOfSubscription(subscription);
+        const flow = flows.data?.items.find(({ id }) => id === subscription.flow_id);
         return (
-          <li key={one.id} className="tile flex items-start gap-3 px-3 py-2">
+          <li key={subscription.id} className="tile flex items-start gap-3 px-3 py-2">
             <SignalHead aspect={aspect} label={label} />
             <span className="min-w-0 flex-1">
               <Link
-                href={`/flows/${one.flow_id}?node=${encodeURIComponent(one.node_id)}`}
+                href={`/flows/${subscription.flow_id}?node=${encodeURIComponent(subscription.node_id)}`}
                 className="wrap-anywhere block type-strong hover:underline"
               >
-                {flow?.name ?? one.flow_id}
+                {flow?.name ?? subscription.flow_id}
               </Link>
               <span className="wrap-anywhere block type-meta text-ink-2">
-                <code>{one.type || "any type"}</code>, {label},{" "}
-                {one.last_fired_at ? `last fired ${ago(one.last_fired_at)}` : "has not fired yet"}
+                <code>{subscription.type || "any type"}</code>, {label},{" "}
+                {subscription.last_fired_at
+                  ? `last fired ${ago(subscription.last_fired_at)}`
+                  : "has not fired yet"}
               </span>
-              {one.error && (
-                <span className="wrap-anywhere block type-meta text-red">{one.error}</span>
+              {subscription.error && (
+                <span className="wrap-anywhere block type-meta text-red">{subscription.error}</span>
               )}
             </span>
             <IconButton
               size="small"
               icon={KeyRound}
-              label={`New callback token for ${flow?.name ?? one.flow_id}`}
-              onClick={() => rotate.mutate(one.id)}
+              label={`New callback token for ${flow?.name ?? subscription.flow_id}`}
+              onClick={() => rotate.mutate(subscription.id)}
             />
           </li>
         );

@@ -1,11 +1,11 @@
-/** The arguments of a tool call: what a form starts with, and what is wrong with them. */
+/** The initial arguments of a tool call, and the validation of arguments. */
 import { writePath } from "@signalbox/rules/flows/issues.ts";
 import { isCheap, validateInProcess } from "@signalbox/rules/flows/validate-schema.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { requiredOf } from "../panel/schema-shape.ts";
 
-/** Required constants, which need no field, and switches: one that is off is sent as it is shown. */
-export function firstArguments(schema: JsonObject): JsonObject {
+/** Required constants, which have no field, and required booleans, because a switch that is off must be sent too. */
+export function initialArguments(schema: JsonObject): JsonObject {
   const properties = isObject(schema.properties) ? schema.properties : {};
   return Object.fromEntries(
     [...requiredOf(schema)].flatMap((name): [string, Json][] => {
@@ -17,7 +17,7 @@ export function firstArguments(schema: JsonObject): JsonObject {
   );
 }
 
-/** The messages by the path of the argument. What is costly to validate is left to the server. */
+/** Returns messages by the path of the argument. Only the server checks a schema that is expensive to validate. */
 export function argumentProblems(
   schema: JsonObject,
   value: JsonObject,

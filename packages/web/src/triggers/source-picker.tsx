@@ -2,7 +2,7 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { Plug } from "lucide-react";
 import { useState } from "react";
-import { signalOfConnection } from "../connections/connection-words.ts";
+import { signalOfConnection } from "../connections/connection-signals.ts";
 import { usePanel } from "../panel/panel-context.ts";
 import { withField } from "../panel/schema-shape.ts";
 import { ButtonLink } from "../ui/button.tsx";

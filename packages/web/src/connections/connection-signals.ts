@@ -1,3 +1,4 @@
+/** The signal colours and labels of connections and of their subscriptions. */
 import type { Connection, Subscription } from "../api/types.ts";
 import type { Signal } from "../ui/signal-head.tsx";
 

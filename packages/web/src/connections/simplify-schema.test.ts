@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { plainSchema } from "./plain-schema.ts";
+import { simplifySchema } from "./simplify-schema.ts";
 
 it("resolves references within the schema", () =>
   expect(
-    plainSchema({
+    simplifySchema({
       type: "object",
       properties: { unit: { $ref: "#/$defs/Unit", description: "How to measure." } },
       $defs: { Unit: { enum: ["metric", "imperial"], type: "string", description: "A unit." } },
@@ -12,9 +12,9 @@ it("resolves references within the schema", () =>
     unit: { enum: ["metric", "imperial"], type: "string", description: "How to measure." },
   }));
 
-it("draws what may be null as what may be left out", () =>
+it("removes null from values that may be null", () =>
   expect(
-    plainSchema({
+    simplifySchema({
       type: "object",
       properties: {
         city: { anyOf: [{ type: "string" }, { type: "null" }], default: null, title: "City" },
@@ -28,8 +28,8 @@ it("draws what may be null as what may be left out", () =>
     either: { anyOf: [{ type: "string" }, { type: "number" }] },
   }));
 
-it("ends where a schema contains itself, or refers to nothing", () => {
-  const tree = plainSchema({
+it("stops if a schema refers to itself, or to nothing", () => {
+  const tree = simplifySchema({
     type: "object",
     properties: { root: { $ref: "#/$defs/Node" }, lost: { $ref: "#/$defs/Nowhere" } },
     $defs: { Node: { type: "object", properties: { next: { $ref: "#/$defs/Node" } } } },
@@ -38,11 +38,11 @@ it("ends where a schema contains itself, or refers to nothing", () => {
   expect(tree).toMatchObject({ properties: { lost: {} } });
 });
 
-it("draws a limited number of fields", () => {
+it("limits the number of subschemas", () => {
   const fields = Object.fromEntries(
-    Array.from({ length: 50 }, (_, nth) => [`field${nth}`, { $ref: "#/$defs/Node" }]),
+    Array.from({ length: 50 }, (_, index) => [`field${index}`, { $ref: "#/$defs/Node" }]),
   );
-  const wide = plainSchema({
+  const wide = simplifySchema({
     type: "object",
     properties: fields,
     $defs: { Node: { type: "object", properties: fields } },
