@@ -696,9 +696,9 @@ describe("runs of the draft", () => {
     await dock(page).getByRole("tab", { name: "Error" }).click();
     await dock(page).getByRole("tabpanel").getByText(/502/).first().waitFor();
     await dock(page)
-      .getByRole("tab", { name: /^Tries/ })
+      .getByRole("tab", { name: /^Attempts/ })
       .click();
-    await dock(page).getByRole("tabpanel").getByText("2nd try").waitFor();
+    await dock(page).getByRole("tabpanel").getByText("2nd attempt").waitFor();
   });
 
   it("test one step with the data of a past run, and use pinned data instead of a call", async () => {

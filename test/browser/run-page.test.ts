@@ -55,8 +55,8 @@ describe("a run that has ended", () => {
     await choose(page, "labels 1st");
     await detail(page).getByText("failed", { exact: true }).waitFor();
     await page.getByRole("tabpanel").getByText(/502/).first().waitFor();
-    await tab(page, /Tries.*2/);
-    await page.getByRole("button", { name: /2nd try/ }).click();
+    await tab(page, /Attempts.*2/);
+    await page.getByRole("button", { name: /2nd attempt/ }).click();
     await page.waitForURL(/step=/);
     await tab(page, "Output");
     await page.getByRole("tree", { name: "Output" }).getByText("200", { exact: true }).waitFor();
@@ -165,7 +165,7 @@ describe("a run that is under way", () => {
 
 it("an item of a loop that is tried again has not failed", async () => {
   const page = await ui.open(`/runs/${await runs.start("Patient")}`);
-  await tile(page, "body").getByText("item 2 · try 2").waitFor();
+  await tile(page, "body").getByText("item 2 · attempt 2").waitFor();
   await state(page, "body", "under way, 1 item done");
   await row(page, "body 1st · item 2").getByText(/503/).waitFor();
   await row(page, "waits before attempt 2").locator("i.wait").waitFor();

@@ -24,7 +24,7 @@ test("derives the state of a node from its last step, and ignores parts of steps
     step(3, "agent"),
     step(4, "agent", { item: "#turn-1", status: "failed" }),
   ]);
-  expect(states.get("call")).toMatchObject({ aspect: "lunar", note: "try 2" });
+  expect(states.get("call")).toMatchObject({ aspect: "lunar", note: "attempt 2" });
   expect(states.get("agent")).toMatchObject({ aspect: "green", note: "212 ms" });
 });
 

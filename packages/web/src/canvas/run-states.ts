@@ -32,7 +32,7 @@ export const durationOf = ({ started_at, finished_at }: Step): number | undefine
 
 function noteOf(step: Step): string {
   if (step.status === "skipped") return "skipped";
-  if (step.status === "running" && step.attempt > 1) return `try ${step.attempt}`;
+  if (step.status === "running" && step.attempt > 1) return `attempt ${step.attempt}`;
   const ms = durationOf(step);
   return ms === undefined ? "" : duration(ms);
 }

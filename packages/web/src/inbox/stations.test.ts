@@ -58,7 +58,7 @@ it("shows the completed steps, the running step and the nodes that may follow", 
     ["T", "done", undefined],
     ["A", "done", "212 ms"],
     ["B", "done", "true"],
-    ["C", "now", "try 2"],
+    ["C", "now", "attempt 2"],
     ["D", "next", undefined],
   ]);
 });
@@ -76,7 +76,7 @@ it("shows a failed attempt as held until the next attempt, unless the run has en
     const station = stationsOf(run([failed], status), undefined)[1];
     return [station?.state, station?.note];
   };
-  expect(stateOf("running")).toEqual(["held", "waits for try 2"]);
+  expect(stateOf("running")).toEqual(["held", "waits for attempt 2"]);
   expect(stateOf("failed")).toEqual(["failed", ""]);
 });
 

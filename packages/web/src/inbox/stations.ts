@@ -53,9 +53,9 @@ function noteOf(
   { status, attempt, port, started_at, finished_at }: Step,
   isWaiting: boolean,
 ): string {
-  if (isWaiting) return `waits for try ${attempt + 1}`;
+  if (isWaiting) return `waits for attempt ${attempt + 1}`;
   if (status === "failed" || status === "running" || status === "retried")
-    return attempt > 1 ? `try ${attempt}` : "";
+    return attempt > 1 ? `attempt ${attempt}` : "";
   if (status === "waiting") return "waiting";
   if (port !== null && port !== "out") return port;
   return finished_at === null ? "" : duration(Date.parse(finished_at) - Date.parse(started_at));

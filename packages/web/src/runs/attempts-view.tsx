@@ -28,7 +28,7 @@ export function AttemptsView({
             >
               <SignalHead aspect={aspect} label={label} />
               <span className="min-w-0 flex-1">
-                <b className="type-strong">{ordinal(step.attempt)} try</b>
+                <b className="type-strong">{ordinal(step.attempt)} attempt</b>
                 <span className="wrap-anywhere line-clamp-3 type-meta text-ink-2" dir="auto">
                   {step.error?.message ?? label}
                 </span>

@@ -40,7 +40,7 @@ it("returns no port if the items continued at different ports", () => {
 
 it("counts a node that will be retried as running while the run is active", () => {
   const steps = [step(1, "a", { status: "failed", port: null, output: { retry_at: 5 } })];
-  expect(nodeStatesOf(steps, true).get("a")).toMatchObject({ aspect: "lunar", note: "try 2" });
+  expect(nodeStatesOf(steps, true).get("a")).toMatchObject({ aspect: "lunar", note: "attempt 2" });
   expect(nodeStatesOf(steps, false).get("a")?.aspect).toBe("red");
 });
 
@@ -51,12 +51,12 @@ it("counts an item that will be retried as running while the run is active", () 
   ];
   expect(nodeStatesOf(steps, true).get("body")).toMatchObject({
     aspect: "lunar",
-    note: "item 2 · try 2",
+    note: "item 2 · attempt 2",
     label: "under way, 1 item done",
   });
   expect(nodeStatesOf(steps, false).get("body")).toMatchObject({ note: "1 of 2 failed" });
   const third = [...steps, step(3, "body", { item: "each:1", attempt: 3, to: null })];
-  expect(nodeStatesOf(third, true).get("body")?.note).toBe("item 2 · try 3");
+  expect(nodeStatesOf(third, true).get("body")?.note).toBe("item 2 · attempt 3");
 });
 
 it("counts retried items as running while the retried run is active", () => {

@@ -20,8 +20,8 @@ export function nodeStatesOf(steps: readonly Step[], isActive = false): Map<stri
 
 const retriedState = ({ attempt }: Step): NodeState => ({
   aspect: "lunar",
-  label: "under way, tried again",
-  note: `try ${attempt + 1}`,
+  label: "under way, retried",
+  note: `attempt ${attempt + 1}`,
   port: null,
   status: "running",
 });
@@ -62,7 +62,7 @@ function summarize(steps: readonly Step[], isRetried: (step: Step) => boolean): 
     return {
       aspect: "lunar",
       label: `under way, ${plural(done, "item")} done`,
-      note: [iterationText(open), attempt > 1 && `try ${attempt}`].filter(Boolean).join(" · "),
+      note: [iterationText(open), attempt > 1 && `attempt ${attempt}`].filter(Boolean).join(" · "),
       port,
       status: "running",
     };

@@ -47,7 +47,7 @@ export function StepDetail({
   const took = durationOf(step);
   const facts = [
     // A planned or running retry has no record yet.
-    (attempts.length > 1 || retryAt(step) !== undefined) && `${ordinal(step.attempt)} try`,
+    (attempts.length > 1 || retryAt(step) !== undefined) && `${ordinal(step.attempt)} attempt`,
     iterationText(step),
     clockMs(step.started_at),
     took !== undefined && step.status !== "skipped" && duration(took),
@@ -79,8 +79,8 @@ export function StepDetail({
     ...(attempts.length > 1
       ? [
           {
-            value: "tries",
-            label: "Tries",
+            value: "attempts",
+            label: "Attempts",
             count: attempts.length,
             content: <AttemptsView attempts={attempts} chosen={step.nth} onChoose={onChoose} />,
           },
