@@ -1,4 +1,4 @@
-/** The trigger subscriptions of a connection: which flows use it, and the state that its server has confirmed. */
+/** The trigger subscriptions of a connection: the flows that use it, and the states at its server. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { Link } from "wouter";

@@ -4,7 +4,7 @@ import { isCheap, validateInProcess } from "@signalbox/rules/flows/validate-sche
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { requiredOf } from "../panel/schema-shape.ts";
 
-/** Required constants, which have no field, and required booleans, because a switch that is off must be sent too. */
+/** Required constants, which have no field, and required booleans: a switch that is off must be sent too. */
 export function initialArguments(schema: JsonObject): JsonObject {
   const properties = isObject(schema.properties) ? schema.properties : {};
   return Object.fromEntries(
@@ -17,7 +17,7 @@ export function initialArguments(schema: JsonObject): JsonObject {
   );
 }
 
-/** Returns messages by the path of the argument. Only the server checks a schema that is expensive to validate. */
+/** Returns messages by the path of the argument. An expensive schema is left to the server. */
 export function argumentProblems(
   schema: JsonObject,
   value: JsonObject,

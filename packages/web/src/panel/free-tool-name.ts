@@ -10,7 +10,7 @@ import { definitionOf } from "../canvas/node-kinds.ts";
 /** The hub does not suggest a higher number. */
 const MAX_NUMBER = 100;
 
-/** The names of the draft's other tools. The hub's suggestion ignores them, because it checks other flows only. */
+/** The names of the draft's other tools. The hub's suggestion considers only the tools of other flows. */
 export const otherToolNames = ({ nodes }: Pick<Graph, "nodes">, id: string): ReadonlySet<string> =>
   new Set(
     nodes

@@ -45,7 +45,7 @@ export function referablesOf(
 
 type Language = ReferenceRequest["language"];
 
-/** Writes a template `{{ slug.path }}`, or an expression in `language`. Without keys, it means the whole value. */
+/** Writes a template `{{ slug.path }}`, or an expression in `language`. No keys refer to the whole value. */
 export function writeReference(root: string, keys: Keys, language?: Language): string {
   const variable = root === "trigger" ? root : `nodes.${root}`;
   if (language === "javascript") return `${variable}${pathSuffix(toPath(keys))}`;

@@ -1,4 +1,4 @@
-/** Builds steps for tests. `from` and `to` are milliseconds after a fixed time; `to: null` means still running. */
+/** Builds steps for tests. `from` and `to` are milliseconds after a fixed time; `to` is null if it is running. */
 import type { Step } from "../canvas/run-states.ts";
 
 export const timeAt = (ms: number): string => new Date(Date.UTC(2026, 0, 1) + ms).toISOString();

@@ -16,7 +16,7 @@ export const MAX_TREE_BYTES = 8 * 1024 * 1024;
 export const loadedBytes = (chunks: readonly ValueChunk[]): number =>
   chunks.reduce((sum, { bytes }) => sum + bytes.length, 0);
 
-/** Returns the first and last byte of the next chunk; undefined at the end of the value or at MAX_TEXT_BYTES. */
+/** Returns the first and last byte of the next chunk; undefined at the end or at `MAX_TEXT_BYTES`. */
 export function nextRange(chunks: readonly ValueChunk[]): [number, number] | undefined {
   const from = loadedBytes(chunks);
   const size = chunks.at(-1)?.size ?? Number.POSITIVE_INFINITY;

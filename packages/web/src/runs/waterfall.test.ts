@@ -20,7 +20,7 @@ const run = (fields: Partial<TimedRun> = {}): TimedRun => ({
   ...fields,
 });
 const failed = { status: "failed", port: null } as const;
-/** The kind, step number, start and end of each row, in milliseconds after `timeAt(0)`, and whether it waits. */
+/** The kind, step number, start, end and `isWait` of each row. Times are milliseconds after `timeAt(0)`. */
 const shape = (rows: ReturnType<typeof rowsOf>) =>
   rows.map(({ kind, nth, from, to, isWait }) => [
     kind,

@@ -1,4 +1,4 @@
-/** The result of a test event: the verdict of the published trigger with its run, and the verdict of the draft. */
+/** The result of a test event: the verdicts of the published trigger, with its run, and of the draft. */
 import { useIsFetching, useQuery } from "@tanstack/react-query";
 import { Inbox, RotateCcw } from "lucide-react";
 import type { ReactNode } from "react";

@@ -16,7 +16,7 @@ const FIELDS: Readonly<Record<TriggerKind, readonly string[]>> = {
   schedule: ["cron", "timeZone", "isActive"],
 };
 
-/** The fields that the generated form does not show. It shows `poll` if it is set, because `TriggerForm` does not. */
+/** The fields that the generated form skips. It shows `poll` if it is set, because `TriggerForm` does not. */
 export function formFieldsOf({ type, parameters }: FlowNode): readonly string[] {
   const kind = triggerKindOf({ type });
   const fields = kind ? FIELDS[kind] : [];
