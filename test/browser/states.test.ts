@@ -76,7 +76,7 @@ const LISTS: readonly List[] = [
     name: "settings",
     path: "/settings/settings",
     requests: /\/api\/settings$/,
-    empty: "No setting has this name.",
+    empty: "No setting matches this text.",
   },
   {
     name: "triggers that were considered",

@@ -152,7 +152,7 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
           description="Flows that use this connection fail, and its triggers stop. Its events are kept."
           label="Delete"
           icon={Trash2}
-          act={() => api.delete(path`/api/connections/${id}`)}
+          onConfirm={() => api.delete(path`/api/connections/${id}`)}
           onDone={() => {
             void queryClient.invalidateQueries({ queryKey: ["connections", "all"] });
             toasts.add({ aspect: "green", title: `“${data.name}” was deleted` });

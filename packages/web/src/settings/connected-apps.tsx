@@ -13,43 +13,47 @@ import { LoadMore } from "../ui/load-more.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { toasts } from "../ui/toast.tsx";
 
-const QUERY = ["oauth-grants"];
+const QUERY_KEY = ["oauth-grants"];
 
 export function ConnectedApps() {
-  const [revoking, setRevoking] = useState<OAuthGrant>();
-  const grants = usePages<OAuthGrant>(QUERY, "/api/oauth/grants");
+  const [grantToRevoke, setGrantToRevoke] = useState<OAuthGrant>();
+  const grants = usePages<OAuthGrant>(QUERY_KEY, "/api/oauth/grants");
   return (
     <section aria-label="Connected apps">
       <p className="mb-4 text-ink-2">
-        Apps that you have allowed to use this hub. They renew their access by themselves.
+        Apps that you have allowed to use this hub. They renew their access automatically.
       </p>
       <Loaded query={grants}>
         {(items) =>
           items.length === 0 ? (
             <EmptyState title="No app is connected">
-              Give an MCP client only the address of this hub: it asks for your consent here.
+              Configure an MCP client with the URL of this hub and without a token. The client then
+              asks for your consent.
             </EmptyState>
           ) : (
             <ul className="tile divide-y divide-line">
               {items.map((grant) => (
-                <GrantRow key={grant.id} grant={grant} onRevoke={() => setRevoking(grant)} />
+                <GrantRow key={grant.id} grant={grant} onRevoke={() => setGrantToRevoke(grant)} />
               ))}
             </ul>
           )
         }
       </Loaded>
-      <LoadMore list={grants} what="apps" />
-      {revoking && (
+      <LoadMore list={grants} noun="apps" />
+      {grantToRevoke && (
         <ConfirmDialog
-          title={`Disconnect “${revoking.client_name}”?`}
-          description="Its requests are rejected at once. To connect it again, allow it again."
+          title={`Disconnect “${grantToRevoke.client_name}”?`}
+          description="The hub rejects its requests immediately. To connect it again, you must allow its access again."
           label="Disconnect"
-          act={() => api.delete(path`/api/oauth/grants/${revoking.id}`)}
+          onConfirm={() => api.delete(path`/api/oauth/grants/${grantToRevoke.id}`)}
           onDone={() => {
-            void queryClient.invalidateQueries({ queryKey: QUERY });
-            toasts.add({ aspect: "green", title: `“${revoking.client_name}” was disconnected` });
+            void queryClient.invalidateQueries({ queryKey: QUERY_KEY });
+            toasts.add({
+              aspect: "green",
+              title: `“${grantToRevoke.client_name}” was disconnected`,
+            });
           }}
-          onClose={() => setRevoking(undefined)}
+          onClose={() => setGrantToRevoke(undefined)}
         />
       )}
     </section>

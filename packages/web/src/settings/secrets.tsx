@@ -1,4 +1,4 @@
-/** Secrets that flows use. They can be written, but not read. */
+/** Manages the secrets of flows. Their values can be written, but not read. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Lock } from "lucide-react";
 import { useState } from "react";
@@ -16,14 +16,15 @@ import { Loaded } from "../ui/loaded.tsx";
 import { toasts } from "../ui/toast.tsx";
 
 export function Secrets() {
-  const [edited, setEdited] = useState<string>();
-  const [removed, setRemoved] = useState<string>();
+  /** The name of the secret in the dialog; empty for a new secret. */
+  const [editedName, setEditedName] = useState<string>();
+  const [nameToDelete, setNameToDelete] = useState<string>();
   const secrets = useQuery({
     queryKey: ["secrets"],
     queryFn: () => api.get<Page<Secret>>("/api/secrets"),
   });
-  const add = (
-    <Button look="primary" icon={Lock} onClick={() => setEdited("")}>
+  const addButton = (
+    <Button look="primary" icon={Lock} onClick={() => setEditedName("")}>
       Add a secret
     </Button>
   );
@@ -32,9 +33,9 @@ export function Secrets() {
       <Loaded query={secrets}>
         {({ items }) =>
           items.length === 0 ? (
-            <EmptyState title="No secret yet" actions={add}>
-              A flow uses a secret as {"{{ secrets.NAME }}"}, in headers and credentials only. It is
-              stored encrypted, and masked in every record.
+            <EmptyState title="No secret yet" actions={addButton}>
+              A flow uses a secret as {"{{ secrets.NAME }}"}, in headers and credentials only. The
+              hub stores it encrypted, and masks it in the records of runs.
             </EmptyState>
           ) : (
             <>
@@ -43,7 +44,7 @@ export function Secrets() {
                   A flow uses a secret as <code>{"{{ secrets.NAME }}"}</code>. Its value cannot be
                   read again.
                 </p>
-                {add}
+                {addButton}
               </div>
               <ul className="tile divide-y divide-line">
                 {items.map(({ name, updated_at }) => (
@@ -53,7 +54,7 @@ export function Secrets() {
                     <Button
                       size="small"
                       aria-label={`Replace ${name}`}
-                      onClick={() => setEdited(name)}
+                      onClick={() => setEditedName(name)}
                     >
                       Replace
                     </Button>
@@ -61,7 +62,7 @@ export function Secrets() {
                       size="small"
                       look="danger"
                       aria-label={`Delete ${name}`}
-                      onClick={() => setRemoved(name)}
+                      onClick={() => setNameToDelete(name)}
                     >
                       Delete
                     </Button>
@@ -72,30 +73,32 @@ export function Secrets() {
           )
         }
       </Loaded>
-      {edited !== undefined && <EditDialog name={edited} onClose={() => setEdited(undefined)} />}
-      {removed !== undefined && (
+      {editedName !== undefined && (
+        <EditDialog name={editedName} onClose={() => setEditedName(undefined)} />
+      )}
+      {nameToDelete !== undefined && (
         <ConfirmDialog
-          title={`Delete ${removed}?`}
-          description="Runs of flows that use it fail until you add it again. Its value cannot be restored."
+          title={`Delete ${nameToDelete}?`}
+          description="Runs of flows that use this secret fail until you add it again. Its value cannot be restored."
           label="Delete"
-          act={() => api.delete<{ warnings: string[] }>(path`/api/secrets/${removed}`)}
+          onConfirm={() => api.delete<{ warnings: string[] }>(path`/api/secrets/${nameToDelete}`)}
           onDone={({ warnings }) => {
             void queryClient.invalidateQueries({ queryKey: ["secrets"] });
             toasts.add({
               aspect: warnings.length > 0 ? "amber" : "green",
-              title: `${removed} was deleted`,
+              title: `${nameToDelete} was deleted`,
               ...(warnings.length > 0 && { detail: warnings.join(" ") }),
             });
           }}
-          onClose={() => setRemoved(undefined)}
+          onClose={() => setNameToDelete(undefined)}
         />
       )}
     </section>
   );
 }
 
-function EditDialog({ name: given, onClose }: { name: string; onClose: () => void }) {
-  const [name, setName] = useState(given);
+function EditDialog({ name: existingName, onClose }: { name: string; onClose: () => void }) {
+  const [name, setName] = useState(existingName);
   const [value, setValue] = useState("");
   const save = useMutation({
     mutationFn: () => api.put(path`/api/secrets/${name}`, { value }),
@@ -106,7 +109,11 @@ function EditDialog({ name: given, onClose }: { name: string; onClose: () => voi
     },
   });
   return (
-    <Dialog open onClose={onClose} title={given ? `Replace ${given}` : "Add a secret"}>
+    <Dialog
+      open
+      onClose={onClose}
+      title={existingName ? `Replace ${existingName}` : "Add a secret"}
+    >
       <form
         className="flex flex-col gap-4"
         onSubmit={(event) => {
@@ -119,7 +126,7 @@ function EditDialog({ name: given, onClose }: { name: string; onClose: () => voi
             <TextInput
               {...control}
               code
-              readOnly={given !== ""}
+              readOnly={existingName !== ""}
               value={name}
               onChange={(event) => setName(event.target.value.toUpperCase())}
             />

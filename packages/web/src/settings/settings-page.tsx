@@ -1,11 +1,11 @@
-/** Tokens, connected apps, secrets of flows, what the hub stores, and the settings in force. */
+/** The page of settings: tokens, connected apps, secrets of flows, storage, and the settings in force. */
 import { useLocation, useParams } from "wouter";
 import { useSession } from "../app/session.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { Tabs } from "../ui/tabs.tsx";
 import { ConnectedApps } from "./connected-apps.tsx";
-import { InForce } from "./in-force.tsx";
 import { Secrets } from "./secrets.tsx";
+import { SettingsInForce } from "./settings-in-force.tsx";
 import { Storage } from "./storage.tsx";
 import { Tokens } from "./tokens.tsx";
 
@@ -14,7 +14,7 @@ const SECTIONS = [
   { value: "apps", label: "Connected apps", content: <ConnectedApps /> },
   { value: "secrets", label: "Secrets of flows", content: <Secrets /> },
   { value: "storage", label: "Storage", content: <Storage /> },
-  { value: "settings", label: "Settings in force", content: <InForce /> },
+  { value: "settings", label: "Settings in force", content: <SettingsInForce /> },
 ];
 
 export default function SettingsPage() {
@@ -22,9 +22,11 @@ export default function SettingsPage() {
   const { section } = useParams<{ section?: string }>();
   const [, navigate] = useLocation();
   const { data: session } = useSession();
-  // The settings of the hub are for its operator.
+  // Only operators may read the settings of the hub. People who sign in with GitHub are not operators.
   const sections = SECTIONS.filter(({ value }) => value !== "settings" || !session?.person);
-  const value = sections.some((each) => each.value === section) ? (section as string) : "tokens";
+  const value = sections.some((candidate) => candidate.value === section)
+    ? (section as string)
+    : "tokens";
   return (
     <div className="flex h-full min-h-0 flex-col">
       <header className="flex-none px-5 pt-[14px] pb-2">

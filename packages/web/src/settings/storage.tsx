@@ -1,4 +1,4 @@
-/** What the hub stores for this tenant, and how long. */
+/** Shows what the hub stores for this tenant, and for how long. */
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { Stats } from "../api/types.ts";
@@ -7,7 +7,7 @@ import { statsQuery } from "../inbox/inbox-header.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { ago, bytes, count } from "../ui/format.ts";
 import { Loaded } from "../ui/loaded.tsx";
-import { settingsQuery } from "./in-force.tsx";
+import { settingsQuery } from "./settings-in-force.tsx";
 import { TenantLimits } from "./tenant-limits.tsx";
 
 export function Storage() {
@@ -15,18 +15,18 @@ export function Storage() {
   return (
     <>
       <Loaded query={stats} rows={4} height={36}>
-        {({ events }) => <Stored events={events} />}
+        {({ events }) => <StoredData events={events} />}
       </Loaded>
       <TenantLimits />
     </>
   );
 }
 
-function Stored({ events }: { events: Stats["events"] }) {
+function StoredData({ events }: { events: Stats["events"] }) {
   const { data: session } = useSession();
   const settings = useQuery(settingsQuery);
   const { total, pending, bytes: size } = events;
-  const kept =
+  const retentionSettings =
     settings.data?.items.filter(({ variable }) => variable.startsWith("SIGNALBOX_KEEP")) ?? [];
   const rows: [string, ReactNode][] = [
     ["Database", session?.hub.storage],
@@ -35,7 +35,7 @@ function Stored({ events }: { events: Stats["events"] }) {
     ["Events ever received", count(total)],
     ["Waiting events", count(pending)],
     ["Size of stored payloads", bytes(size)],
-    ...kept.map(({ variable, value, help }): [string, ReactNode] => [
+    ...retentionSettings.map(({ variable, value, help }): [string, ReactNode] => [
       help,
       <span key={variable}>
         {value ?? "not set"} <code className="text-ink-3">{variable}</code>
@@ -52,7 +52,7 @@ function Stored({ events }: { events: Stats["events"] }) {
           </div>
         ))}
       </dl>
-      {/* Without the settings it is not known how long events are kept. */}
+      {/* The list above lacks the settings of retention, and this error says why. */}
       {settings.error && !settings.data && (
         <ErrorState compact error={settings.error} onRetry={() => void settings.refetch()} />
       )}

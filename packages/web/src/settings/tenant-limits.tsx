@@ -1,4 +1,4 @@
-/** How long events of this tenant are kept, and what bounds them. */
+/** Shows and changes the limits of a tenant: how long events are kept, how many, and their size. */
 import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
@@ -16,19 +16,19 @@ import { toasts } from "../ui/toast.tsx";
 
 type Settings = TenantDetails["settings"];
 
-const days = (value: number) => plural(value, "day");
+const formatDays = (value: number) => plural(value, "day");
 
 const LIMITS: {
   name: keyof Settings;
   label: string;
-  show: (value: number) => string;
-  /** Only operators may change it. */
-  isOperators?: true;
+  format: (value: number) => string;
+  /** Whether only operators may change the limit. */
+  isForOperators?: true;
 }[] = [
-  { name: "processed_days", label: "Days to keep processed events", show: days },
-  { name: "pending_days", label: "Days to keep waiting events", show: days },
-  { name: "max_bytes", label: "Maximum bytes of payloads", show: bytes, isOperators: true },
-  { name: "quota", label: "Quota of waiting events", show: count, isOperators: true },
+  { name: "processed_days", label: "Days to keep processed events", format: formatDays },
+  { name: "pending_days", label: "Days to keep waiting events", format: formatDays },
+  { name: "max_bytes", label: "Maximum bytes of payloads", format: bytes, isForOperators: true },
+  { name: "quota", label: "Quota of waiting events", format: count, isForOperators: true },
 ];
 
 const tenantQuery = (id: string) =>
@@ -52,7 +52,7 @@ export function TenantLimits() {
               <Button onClick={() => setOpen(true)}>Change the limits</Button>
             </div>
             <dl className="tile mb-4 divide-y divide-line">
-              {LIMITS.map(({ name, label, show }) => {
+              {LIMITS.map(({ name, label, format }) => {
                 const value = in_force[name];
                 return (
                   <div
@@ -61,7 +61,7 @@ export function TenantLimits() {
                   >
                     <dt className="text-ink-2">{label}</dt>
                     <dd>
-                      {value === null ? "none" : show(value)}
+                      {value === null ? "none" : format(value)}
                       {settings[name] === null && (
                         <span className="text-ink-3"> (the hub’s setting)</span>
                       )}
@@ -89,7 +89,7 @@ function LimitsDialog({
 }) {
   const { data: session } = useSession();
   const [texts, setTexts] = useState<Partial<Record<keyof Settings, string>>>({});
-  // A session without a list of tenants is for all of them, as is that of a hub with one tenant.
+  // A session is for all tenants if its list of tenants is empty, or if the hub has only one tenant.
   const isOperator = session?.tenants.length === 0 || session?.hub.tenancy === "single";
   const save = useMutation({
     mutationFn: () => {
@@ -114,8 +114,8 @@ function LimitsDialog({
           save.mutate();
         }}
       >
-        {LIMITS.filter((limit) => isOperator || !limit.isOperators).map(({ name, label }) => (
-          <Field key={name} label={label} hint="Empty: the hub’s setting applies.">
+        {LIMITS.filter((limit) => isOperator || !limit.isForOperators).map(({ name, label }) => (
+          <Field key={name} label={label} hint="Blank: the hub’s setting applies.">
             {(control) => (
               <TextInput
                 {...control}

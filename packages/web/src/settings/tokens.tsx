@@ -1,4 +1,4 @@
-/** Access tokens with their last use. */
+/** Lists access tokens with their last use, creates and revokes them. */
 import { useMutation } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
@@ -20,20 +20,22 @@ import { LoadMore } from "../ui/load-more.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { toasts } from "../ui/toast.tsx";
 
+/** By default, a new token has the first three. */
 const SCOPES = ["inbox:read", "inbox:write", "flows:call", "runs:read", "admin"] as const;
 
 export function Tokens() {
-  const [layer, setLayer] = useState<"create" | Token>();
+  /** A token is the one to revoke. */
+  const [dialog, setDialog] = useState<"create" | Token>();
   const tokens = usePages<Token>(["tokens"], "/api/tokens");
-  const close = () => setLayer(undefined);
+  const close = () => setDialog(undefined);
   const active = tokens.data?.filter(({ revoked_at }) => revoked_at === null) ?? [];
   return (
     <section aria-label="Tokens">
       <div className="mb-4 flex items-center justify-between gap-4">
         <p className="text-ink-2">
-          Agents and scripts authenticate with a token. Give each its own.
+          Agents and scripts authenticate with a token. Create a separate token for each.
         </p>
-        <Button look="primary" icon={KeyRound} onClick={() => setLayer("create")}>
+        <Button look="primary" icon={KeyRound} onClick={() => setDialog("create")}>
           Create a token
         </Button>
       </div>
@@ -46,23 +48,23 @@ export function Tokens() {
           ) : (
             <ul className="tile divide-y divide-line">
               {active.map((token) => (
-                <TokenRow key={token.id} token={token} onRevoke={() => setLayer(token)} />
+                <TokenRow key={token.id} token={token} onRevoke={() => setDialog(token)} />
               ))}
             </ul>
           )
         }
       </Loaded>
-      <LoadMore list={tokens} what="tokens" />
-      {layer === "create" && <CreateDialog onClose={close} />}
-      {typeof layer === "object" && (
+      <LoadMore list={tokens} noun="tokens" />
+      {dialog === "create" && <CreateDialog onClose={close} />}
+      {typeof dialog === "object" && (
         <ConfirmDialog
-          title={`Revoke “${layer.name}”?`}
-          description="Clients that use it are rejected at once. A revoked token cannot be restored; you can create another one."
+          title={`Revoke “${dialog.name}”?`}
+          description="The hub immediately rejects clients that use this token. A revoked token cannot be restored, but you can create another one."
           label="Revoke"
-          act={() => api.delete(path`/api/tokens/${layer.id}`)}
+          onConfirm={() => api.delete(path`/api/tokens/${dialog.id}`)}
           onDone={() => {
             void queryClient.invalidateQueries({ queryKey: ["tokens"] });
-            toasts.add({ aspect: "green", title: `“${layer.name}” was revoked` });
+            toasts.add({ aspect: "green", title: `“${dialog.name}” was revoked` });
           }}
           onClose={close}
         />
@@ -117,7 +119,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
     <Dialog open onClose={onClose} title="Create a token" keepOpen={create.data !== undefined}>
       {create.data ? (
         <div className="flex flex-col gap-4">
-          <p className="text-ink-2">The token is shown only now.</p>
+          <p className="text-ink-2">Copy the token now. It is not shown again.</p>
           <CommandLine label="Copy the token">{create.data.token}</CommandLine>
           <div className="flex justify-end">
             <Button look="primary" onClick={onClose}>
@@ -153,8 +155,8 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
                   checked={scopes.includes(scope)}
                   label={scope}
                   onChange={(checked) =>
-                    setScopes((all) =>
-                      checked ? [...all, scope] : all.filter((each) => each !== scope),
+                    setScopes((before) =>
+                      checked ? [...before, scope] : before.filter((name) => name !== scope),
                     )
                   }
                 />
@@ -162,7 +164,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
               </span>
             ))}
           </fieldset>
-          <Field label="Days until it expires" hint="Blank: it does not expire.">
+          <Field label="Days until the token expires" hint="Blank: the token does not expire.">
             {(control) => (
               <TextInput
                 {...control}

@@ -1,4 +1,4 @@
-/** Adds an endpoint: first its address, then where to paste what, and whose secret it is. */
+/** Adds a webhook endpoint, and then shows how to set up the sender. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
@@ -44,7 +44,7 @@ export function AddSourceDialog({
       open
       onClose={onClose}
       title="Add a source"
-      description="The endpoint gets an address with a key. Next, this page says where to paste it."
+      description="The endpoint gets a URL with a key. The next step shows where to paste the URL."
     >
       <form
         className="flex flex-col gap-4"
@@ -71,7 +71,7 @@ export function AddSourceDialog({
             </SelectInput>
           )}
         </Field>
-        <Field label="Name" hint="To tell it from others of its kind.">
+        <Field label="Name" hint="It distinguishes endpoints of the same sender.">
           {(control) => (
             <TextInput
               {...control}

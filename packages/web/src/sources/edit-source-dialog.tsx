@@ -1,4 +1,4 @@
-/** Changes the name of an endpoint, and how its webhooks are verified and named. */
+/** Changes the name of an endpoint, and how it verifies webhooks and names their types. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";

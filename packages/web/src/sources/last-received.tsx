@@ -1,23 +1,23 @@
-/** When an endpoint last received something, and of which types. */
+/** Shows when an endpoint last received an event, and the types of its recent events. */
 import { ago } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
-import type { Received } from "./source-list.ts";
+import type { ReceivedEvents } from "./source-list.ts";
 
-/** By the id of the endpoint. Undefined until it has loaded. */
-export type ReceivedByEndpoint = ReadonlyMap<string, Received> | undefined;
+/** The recent events of each endpoint, by its id; undefined until they are loaded. */
+export type ReceivedByEndpoint = ReadonlyMap<string, ReceivedEvents> | undefined;
 
 export function LastReceived({
-  all,
+  receivedByEndpoint,
   id,
-  rejects = false,
+  isRejecting = false,
 }: {
-  all: ReceivedByEndpoint;
+  receivedByEndpoint: ReceivedByEndpoint;
   id: string;
-  /** The endpoint rejects all webhooks now. */
-  rejects?: boolean;
+  /** Whether the endpoint now rejects all webhooks. */
+  isRejecting?: boolean;
 }) {
-  if (all === undefined) return null;
-  const received = all.get(id);
+  if (receivedByEndpoint === undefined) return null;
+  const received = receivedByEndpoint.get(id);
   if (!received)
     return (
       <span className="flex items-center gap-2 text-ink-3">
@@ -27,7 +27,7 @@ export function LastReceived({
     );
   return (
     <span className="flex items-center gap-2">
-      {rejects ? (
+      {isRejecting ? (
         <SignalHead aspect="red" label="rejects webhooks now" />
       ) : (
         <SignalHead aspect="green" label="has received events" />

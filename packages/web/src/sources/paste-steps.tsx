@@ -1,6 +1,6 @@
 /**
- * The setup at the sender: the URL to paste, and the secret, which the hub or the sender issues. A
- * generated secret is shown only here.
+ * Shows how to set up the sender of a new endpoint: the URL to paste, and the secret. If the hub has
+ * generated the secret, it is shown only here. If the sender issues it, the user enters it here.
  */
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
@@ -22,7 +22,7 @@ export function PasteSteps({
   onDone: () => void;
 }) {
   const [secret, setSecret] = useState("");
-  const isTheirs = kind.secret.issued_by === "sender";
+  const isIssuedBySender = kind.secret.issued_by === "sender";
   const save = useMutation({
     // The secret that the hub generated was never shown, so it needs no grace period.
     mutationFn: () =>
@@ -37,7 +37,7 @@ export function PasteSteps({
       className="flex flex-col gap-5"
       onSubmit={(event) => {
         event.preventDefault();
-        if (isTheirs) save.mutate();
+        if (isIssuedBySender) save.mutate();
         else onDone();
       }}
     >
@@ -46,7 +46,7 @@ export function PasteSteps({
         <span className="type-label text-ink-2">URL</span>
         <CommandLine label="Copy the URL">{source.url}</CommandLine>
       </div>
-      {isTheirs ? (
+      {isIssuedBySender ? (
         <Field
           label={`Secret that ${kind.title} shows`}
           hint="It is stored encrypted, and cannot be read again."
@@ -72,14 +72,14 @@ export function PasteSteps({
       )}
       {save.error && <ErrorState error={save.error} compact />}
       <div className="flex justify-end gap-2">
-        {isTheirs && <Button onClick={onDone}>Later</Button>}
+        {isIssuedBySender && <Button onClick={onDone}>Later</Button>}
         <Button
           type="submit"
           look="primary"
           busy={save.isPending}
-          disabled={isTheirs && secret === ""}
+          disabled={isIssuedBySender && secret === ""}
         >
-          {isTheirs ? "Store the secret" : "Done"}
+          {isIssuedBySender ? "Store the secret" : "Done"}
         </Button>
       </div>
     </form>

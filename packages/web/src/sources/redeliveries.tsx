@@ -2,24 +2,24 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
 import { isStatus } from "../api/problem.ts";
-import type { Redelivery, Redeliveries as View } from "../api/types.ts";
+import type { Redeliveries as RedeliveriesView, Redelivery } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { ago, clock, count, plural } from "../ui/format.ts";
 import { Loaded } from "../ui/loaded.tsx";
-import { type Aspect, SignalHead } from "../ui/signal-head.tsx";
+import { type Signal, SignalHead } from "../ui/signal-head.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
 
-const QUERY = ["redeliveries"];
+const QUERY_KEY = ["redeliveries"];
 
 export function Redeliveries() {
   const redeliveries = useQuery({
-    queryKey: QUERY,
-    queryFn: () => api.get<View>("/api/github/redeliveries"),
+    queryKey: QUERY_KEY,
+    queryFn: () => api.get<RedeliveriesView>("/api/github/redeliveries"),
     refetchInterval: 10_000,
     retry: false,
   });
-  // A session of one tenant may not see the webhooks of others.
+  // A session of one tenant may not see the webhooks of other tenants.
   if (isStatus(redeliveries.error, 403)) return null;
   if (redeliveries.data && !redeliveries.data.is_enabled) return null;
   return (
@@ -45,7 +45,7 @@ export function Redeliveries() {
   );
 }
 
-function LastCheck({ view: { sweep, counts } }: { view: View }) {
+function LastCheck({ view: { sweep, counts } }: { view: RedeliveriesView }) {
   if (sweep?.error)
     return (
       <p role="alert" className="flex gap-3">
@@ -55,20 +55,20 @@ function LastCheck({ view: { sweep, counts } }: { view: View }) {
         </span>
       </p>
     );
-  const found = [
+  const numbers = [
     counts.open > 0 && `${count(counts.open)} open`,
     counts.given_up > 0 && `${count(counts.given_up)} given up`,
     counts.delivered > 0 && `${count(counts.delivered)} redelivered`,
-  ].filter((part) => part !== false);
+  ].filter((text) => text !== false);
   return (
     <p className="text-ink-2">
       {sweep?.completed_at ? `Checked ${ago(sweep.completed_at)}` : "The first check has not ended"}
-      {found.length > 0 ? `: ${found.join(", ")}.` : ". GitHub has delivered all webhooks."}
+      {numbers.length > 0 ? `: ${numbers.join(", ")}.` : ". GitHub has delivered all webhooks."}
     </p>
   );
 }
 
-const ASPECTS: Record<Redelivery["state"], { aspect: Aspect; label: string }> = {
+const SIGNALS: Record<Redelivery["state"], Signal> = {
   open: { aspect: "lunar", label: "open" },
   given_up: { aspect: "red", label: "given up" },
   delivered: { aspect: "green", label: "delivered" },
@@ -78,7 +78,7 @@ function RedeliveryRow({ redelivery }: { redelivery: Redelivery }) {
   const retry = useMutation({
     mutationFn: () => api.post(path`/api/github/redeliveries/${redelivery.guid}/retry`),
     onSuccess: () => {
-      void queryClient.invalidateQueries({ queryKey: QUERY });
+      void queryClient.invalidateQueries({ queryKey: QUERY_KEY });
       toasts.add({ aspect: "green", title: "The hub asks GitHub for the webhook again" });
     },
     onError: toastError,
@@ -87,7 +87,7 @@ function RedeliveryRow({ redelivery }: { redelivery: Redelivery }) {
   const type = action === null ? event : `${event}.${action}`;
   return (
     <li className="grid grid-cols-[30px_200px_minmax(0,1fr)_200px_110px_100px] items-center gap-4 px-4 py-2 max-[900px]:grid-cols-[30px_minmax(0,1fr)]">
-      <SignalHead {...ASPECTS[state]} />
+      <SignalHead {...SIGNALS[state]} />
       <code className="wrap-anywhere" title={guid}>
         {type}
       </code>

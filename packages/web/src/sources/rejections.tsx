@@ -1,4 +1,4 @@
-/** Webhooks that were rejected, by source and reason. */
+/** Shows how many webhooks were rejected, by source and reason. */
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import { isStatus } from "../api/problem.ts";
@@ -14,7 +14,7 @@ export function Rejections() {
     refetchInterval: 10_000,
     retry: false,
   });
-  // A session of one tenant may not see the rejected webhooks of others.
+  // A session of one tenant may not see the rejected webhooks of other tenants.
   if (isStatus(rejections.error, 403)) return null;
   return (
     <section aria-labelledby="rejections">
@@ -42,7 +42,7 @@ export function Rejections() {
 }
 
 const RejectionRow = ({
-  rejection: { source, reason, count: number, last_at, detail },
+  rejection: { source, reason, count: total, last_at, detail },
 }: {
   rejection: RejectionCount;
 }) => (
@@ -50,8 +50,8 @@ const RejectionRow = ({
     <SourceMark source={source || "?"} />
     <code className="wrap-anywhere text-red">{reason}</code>
     <span className="wrap-anywhere type-meta text-ink-2">{detail}</span>
-    <code className="text-right" title={plural(number, "rejected webhook")}>
-      {count(number)}
+    <code className="text-right" title={plural(total, "rejected webhook")}>
+      {count(total)}
     </code>
     <span className="text-right type-meta text-ink-3">{ago(last_at)}</span>
   </li>

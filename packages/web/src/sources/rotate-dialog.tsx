@@ -1,4 +1,4 @@
-/** Replaces the secret of an endpoint; the former one stays valid for a while. */
+/** Replaces the secret of an endpoint. The former secret stays valid for some hours. */
 import { useMutation } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
@@ -22,7 +22,7 @@ export function RotateDialog({
 }) {
   const [secret, setSecret] = useState("");
   const [hours, setHours] = useState("24");
-  const isTheirs = kind?.secret.issued_by === "sender";
+  const isIssuedBySender = kind?.secret.issued_by === "sender";
   const rotate = useMutation({
     mutationFn: () =>
       api.patch<SourceWithSecret>(path`/api/sources/${source.id}`, {
@@ -60,9 +60,9 @@ export function RotateDialog({
           }}
         >
           <Field
-            label={isTheirs ? `New secret that ${kind?.title} shows` : "New secret"}
-            hint={isTheirs ? undefined : "Blank: the hub generates one."}
-            required={isTheirs}
+            label={isIssuedBySender ? `New secret that ${kind?.title} shows` : "New secret"}
+            hint={isIssuedBySender ? undefined : "Blank: the hub generates a secret."}
+            required={isIssuedBySender}
           >
             {(control) => (
               <TextInput
@@ -93,7 +93,7 @@ export function RotateDialog({
               look="primary"
               icon={KeyRound}
               busy={rotate.isPending}
-              disabled={isTheirs && secret === ""}
+              disabled={isIssuedBySender && secret === ""}
             >
               Rotate
             </Button>

@@ -1,4 +1,4 @@
-/** The addresses without a key: one for each kind of sender. */
+/** Lists the endpoints without a key: one for each kind of sender. */
 import type { Page, SourceKind } from "../api/types.ts";
 import { useSession } from "../app/session.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
@@ -21,7 +21,8 @@ export function SharedEndpoints({
         Endpoints of the whole hub
       </h2>
       <p className="mb-3 text-ink-2">
-        Each kind of sender has one address without a key. Its secret is set where the hub runs.
+        Each kind of sender has one address without a key. Its secret is a setting of the hub, whose
+        name is below the address.
       </p>
       <Loaded query={kinds} rows={8} height={52}>
         {({ items }) => (
@@ -46,9 +47,9 @@ export function SharedEndpoints({
                   <CopyButton text={url} label={`Copy the address for ${title}`} />
                   <span className="min-w-0 type-meta text-ink-2 max-[900px]:col-start-2">
                     <LastReceived
-                      all={received}
+                      receivedByEndpoint={received}
                       id={id}
-                      rejects={verification === "rejected" || verification === "key_required"}
+                      isRejecting={verification === "rejected" || verification === "key_required"}
                     />
                   </span>
                 </li>

@@ -1,4 +1,4 @@
-/** An endpoint with a key: its address, its secrets, and what it received. */
+/** A card for an endpoint with a key: its address, its secrets, and the events it has received. */
 import { KeyRound, Pencil, Send, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useLocation } from "wouter";
@@ -14,7 +14,7 @@ import { toastError, toasts } from "../ui/toast.tsx";
 import { EditSourceDialog } from "./edit-source-dialog.tsx";
 import { LastReceived, type ReceivedByEndpoint } from "./last-received.tsx";
 import { RotateDialog } from "./rotate-dialog.tsx";
-import { configText, secretsText } from "./source-list.ts";
+import { describeConfig, describeSecrets } from "./source-list.ts";
 
 export function SourceCard({
   source,
@@ -25,7 +25,7 @@ export function SourceCard({
   kind: SourceKind | undefined;
   received: ReceivedByEndpoint;
 }) {
-  const [layer, setLayer] = useState<"edit" | "rotate" | "delete">();
+  const [openDialog, setOpenDialog] = useState<"edit" | "rotate" | "delete">();
   const [, navigate] = useLocation();
   const sendTest = () =>
     api
@@ -40,49 +40,51 @@ export function SourceCard({
           <p className="type-meta text-ink-3">{kind?.title ?? source.kind}</p>
         </div>
         <div className="max-w-[45%] type-meta text-ink-2">
-          <LastReceived all={received} id={source.id} />
+          <LastReceived receivedByEndpoint={received} id={source.id} />
         </div>
       </div>
       <CommandLine label={`Copy the address of ${source.name}`}>{source.url}</CommandLine>
       <p className="type-meta text-ink-2">
-        {secretsText(source, (iso) => `${day(iso)}, ${clock(iso)}`)}
+        {describeSecrets(source, (iso) => `${day(iso)}, ${clock(iso)}`)}
       </p>
       {Object.keys(source.config).length > 0 && (
-        <code className="wrap-anywhere type-code-s text-ink-2">{configText(source.config)}</code>
+        <code className="wrap-anywhere type-code-s text-ink-2">
+          {describeConfig(source.config)}
+        </code>
       )}
       <div className="mt-auto flex flex-wrap gap-2 border-line border-t pt-3">
         <Button size="small" icon={Send} onClick={() => void sendTest()}>
           Send test event
         </Button>
-        <Button size="small" icon={KeyRound} onClick={() => setLayer("rotate")}>
+        <Button size="small" icon={KeyRound} onClick={() => setOpenDialog("rotate")}>
           Rotate the secret
         </Button>
-        <Button size="small" icon={Pencil} onClick={() => setLayer("edit")}>
+        <Button size="small" icon={Pencil} onClick={() => setOpenDialog("edit")}>
           Edit
         </Button>
         <span className="flex-1" />
-        <Button size="small" look="danger" icon={Trash2} onClick={() => setLayer("delete")}>
+        <Button size="small" look="danger" icon={Trash2} onClick={() => setOpenDialog("delete")}>
           Delete
         </Button>
       </div>
-      {layer === "edit" && (
-        <EditSourceDialog source={source} kind={kind} onClose={() => setLayer(undefined)} />
+      {openDialog === "edit" && (
+        <EditSourceDialog source={source} kind={kind} onClose={() => setOpenDialog(undefined)} />
       )}
-      {layer === "rotate" && (
-        <RotateDialog source={source} kind={kind} onClose={() => setLayer(undefined)} />
+      {openDialog === "rotate" && (
+        <RotateDialog source={source} kind={kind} onClose={() => setOpenDialog(undefined)} />
       )}
-      {layer === "delete" && (
+      {openDialog === "delete" && (
         <ConfirmDialog
           title={`Delete “${source.name}”?`}
-          description="Its address stops accepting webhooks at once, and the same address cannot be created again. Its events are kept."
+          description="Its address stops accepting webhooks immediately, and you cannot create the same address again. Its events are kept."
           label="Delete"
           icon={Trash2}
-          act={() => api.delete(path`/api/sources/${source.id}`)}
+          onConfirm={() => api.delete(path`/api/sources/${source.id}`)}
           onDone={() => {
             void queryClient.invalidateQueries({ queryKey: ["sources"] });
             toasts.add({ aspect: "green", title: `“${source.name}” was deleted` });
           }}
-          onClose={() => setLayer(undefined)}
+          onClose={() => setOpenDialog(undefined)}
         />
       )}
     </li>

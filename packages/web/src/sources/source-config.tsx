@@ -1,4 +1,4 @@
-/** How an endpoint verifies its webhooks and names their events: a form drawn from the kind's schema. */
+/** The form of an endpoint's config, which sets how webhooks are verified and types are named. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useMemo } from "react";
 import { fieldErrors } from "../api/problem.ts";
@@ -11,9 +11,10 @@ export function SourceConfig({
   error,
   onChange,
 }: {
+  /** The schema of the config, from the kind of the source. */
   schema: JsonObject;
   value: JsonObject;
-  /** Of the request that was rejected. */
+  /** The error of the last request. Its messages about single fields are shown at the fields. */
   error: unknown;
   onChange: (value: JsonObject) => void;
 }) {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { configText, receivedBy, secretsText } from "./source-list.ts";
+import { describeConfig, describeSecrets, groupByEndpoint } from "./source-list.ts";
 
-it("sums up what an endpoint has received", () => {
+it("returns the last time and the types of the events of each endpoint", () => {
   const type = (source_id: string, type: string, count: number, last_received_at: string) => ({
     source: "github",
     source_id,
@@ -9,7 +9,7 @@ it("sums up what an endpoint has received", () => {
     count,
     last_received_at,
   });
-  const received = receivedBy([
+  const received = groupByEndpoint([
     type("github", "push", 2, "2026-11-15T10:00:00Z"),
     type("github", "issues", 3, "2026-11-15T09:00:00Z"),
     type("other", "push", 1, "2026-11-15T08:00:00Z"),
@@ -21,10 +21,14 @@ it("sums up what an endpoint has received", () => {
   expect(received.get("other")?.types).toEqual(["push"]);
 });
 
-it("names the secrets of an endpoint", () => {
+it("counts the valid secrets of an endpoint, and shows until when the former ones are valid", () => {
   const secret = (expires_at: string | null) => ({ id: "s", created_at: "", expires_at });
   const text = (...times: (string | null)[]) =>
-    secretsText({ secrets: times.map(secret) }, (iso) => iso, Date.parse("2026-11-15T12:00:00Z"));
+    describeSecrets(
+      { secrets: times.map(secret) },
+      (iso) => iso,
+      Date.parse("2026-11-15T12:00:00Z"),
+    );
   expect(text()).toContain("no secret");
   expect(text(null)).toBe("1 secret");
   const [past, soon, later] = ["11:59", "13:00", "14:00"].map(
@@ -34,7 +38,7 @@ it("names the secrets of an endpoint", () => {
   expect(text(past, null)).toBe("1 secret");
 });
 
-it("names how an endpoint verifies and reads its webhooks", () =>
-  expect(configText({ mode: "hmac", header: "X-Acme", n: 1 })).toBe(
+it("lists the names and values of a config", () =>
+  expect(describeConfig({ mode: "hmac", header: "X-Acme", n: 1 })).toBe(
     "mode hmac, header X-Acme, n 1",
   ));

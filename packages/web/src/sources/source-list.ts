@@ -1,14 +1,14 @@
-/** What the page knows about each endpoint from recent events. */
+/** Groups recent events by endpoint, and describes the secrets and the config of endpoints. */
 import type { EventType, Source, SourceKind } from "../api/types.ts";
 
-export interface Received {
+export interface ReceivedEvents {
   lastAt: string;
   types: string[];
 }
 
-/** By the id of the endpoint; the id of an endpoint without a key is its kind. */
-export function receivedBy(types: readonly EventType[]): Map<string, Received> {
-  const received = new Map<string, Received>();
+/** Groups types by the id of their endpoint. The id of an endpoint without a key is its kind. */
+export function groupByEndpoint(types: readonly EventType[]): Map<string, ReceivedEvents> {
+  const received = new Map<string, ReceivedEvents>();
   for (const { source_id, type, last_received_at } of types) {
     const before = received.get(source_id);
     received.set(source_id, {
@@ -19,8 +19,8 @@ export function receivedBy(types: readonly EventType[]): Map<string, Received> {
   return received;
 }
 
-/** `1 secret`, `2 secrets, the former valid until 16:46`. Secrets that have expired are left out. */
-export function secretsText(
+/** Returns `1 secret`, or `2 secrets, the former valid until 16:46`. Expired secrets are not counted. */
+export function describeSecrets(
   { secrets: stored }: Pick<Source, "secrets">,
   format: (iso: string) => string,
   now: number = Date.now(),
@@ -36,7 +36,7 @@ export function secretsText(
   return secrets.length === 1 ? "1 secret" : `${secrets.length} secrets`;
 }
 
-/** How the endpoint without a key of a kind treats webhooks. */
+/** How an endpoint without a key treats webhooks. */
 export const VERIFICATION_TEXT: Record<SourceKind["verification"], string> = {
   signed: "secret set",
   unsigned: "no secret: unsigned webhooks are accepted",
@@ -44,8 +44,8 @@ export const VERIFICATION_TEXT: Record<SourceKind["verification"], string> = {
   key_required: "webhooks are rejected: add an endpoint with a key",
 };
 
-/** `mode hmac, header X-Acme-Signature` */
-export const configText = (config: Source["config"]): string =>
+/** Returns text such as `mode hmac, header X-Acme-Signature`. */
+export const describeConfig = (config: Source["config"]): string =>
   Object.entries(config)
     .map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(", ");

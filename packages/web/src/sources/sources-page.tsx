@@ -1,4 +1,4 @@
-/** Webhook endpoints: add, rotate, what they received, and what was rejected. */
+/** The page of sources: webhook endpoints, the events they received, failed and rejected webhooks. */
 import { useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useState } from "react";
@@ -13,11 +13,11 @@ import { Redeliveries } from "./redeliveries.tsx";
 import { Rejections } from "./rejections.tsx";
 import { SharedEndpoints } from "./shared-endpoints.tsx";
 import { SourceCard } from "./source-card.tsx";
-import { receivedBy } from "./source-list.ts";
+import { groupByEndpoint } from "./source-list.ts";
 
 export default function SourcesPage() {
   usePageTitle("Sources");
-  const [isAdding, setAdding] = useState(false);
+  const [isAddDialogOpen, setAddDialogOpen] = useState(false);
   const sources = useQuery({
     queryKey: ["sources"],
     queryFn: () => api.get<Page<Source>>("/api/sources"),
@@ -31,10 +31,15 @@ export default function SourcesPage() {
     queryFn: () => api.get<Page<EventType>>("/api/event-types"),
     refetchInterval: 10_000,
   });
-  const received = types.data && receivedBy(types.data.items);
+  const received = types.data && groupByEndpoint(types.data.items);
   const kindOf = (id: string) => kinds.data?.items.find((kind) => kind.id === id);
-  const add = (
-    <Button look="primary" icon={Plus} disabled={!kinds.data} onClick={() => setAdding(true)}>
+  const addButton = (
+    <Button
+      look="primary"
+      icon={Plus}
+      disabled={!kinds.data}
+      onClick={() => setAddDialogOpen(true)}
+    >
       Add a source
     </Button>
   );
@@ -43,7 +48,7 @@ export default function SourcesPage() {
       <header className="flex flex-none items-center gap-3 border-line border-b px-5 py-[14px]">
         <h1 className="type-h1">Sources</h1>
         <span className="flex-1" />
-        {add}
+        {addButton}
       </header>
       <div className="min-h-0 flex-1 overflow-y-auto px-5 py-5">
         <div className="mx-auto flex max-w-[1080px] flex-col gap-8">
@@ -53,10 +58,9 @@ export default function SourcesPage() {
                 <EmptyState
                   title="No endpoint with a key yet"
                   command="npx signalbox source add github"
-                  actions={add}
+                  actions={addButton}
                 >
-                  An endpoint is an address for one sender, with a secret of its own that you can
-                  rotate.
+                  An endpoint is a URL for one sender. It has its own secret, which you can rotate.
                 </EmptyState>
               ) : (
                 <ul className="grid grid-cols-[repeat(auto-fill,minmax(420px,1fr))] gap-4 max-[560px]:grid-cols-1">
@@ -77,8 +81,8 @@ export default function SourcesPage() {
           <Rejections />
         </div>
       </div>
-      {isAdding && kinds.data && (
-        <AddSourceDialog kinds={kinds.data.items} onClose={() => setAdding(false)} />
+      {isAddDialogOpen && kinds.data && (
+        <AddSourceDialog kinds={kinds.data.items} onClose={() => setAddDialogOpen(false)} />
       )}
     </div>
   );

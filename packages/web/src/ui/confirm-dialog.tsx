@@ -1,4 +1,4 @@
-/** Asks before something that cannot be undone, and shows why it failed. */
+/** Asks the user before an action that cannot be undone, and shows the error if the action fails. */
 import { useMutation } from "@tanstack/react-query";
 import type { LucideIcon } from "lucide-react";
 import type { ReactNode } from "react";
@@ -11,7 +11,7 @@ export function ConfirmDialog<Result>({
   description,
   label,
   icon,
-  act,
+  onConfirm,
   onDone,
   onClose,
 }: {
@@ -20,13 +20,13 @@ export function ConfirmDialog<Result>({
   /** The label of the confirm button. */
   label: string;
   icon?: LucideIcon;
-  act: () => Promise<Result>;
-  /** Called before the dialog is closed. */
+  onConfirm: () => Promise<Result>;
+  /** Called with the result of `onConfirm`, before the dialog is closed. */
   onDone: (result: Result) => void;
   onClose: () => void;
 }) {
   const { mutate, isPending, error } = useMutation({
-    mutationFn: act,
+    mutationFn: onConfirm,
     onSuccess: (result) => {
       onDone(result);
       onClose();

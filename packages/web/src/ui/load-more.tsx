@@ -1,17 +1,17 @@
-/** The button at the end of a list that is loaded in pages. */
+/** The button at the end of a paged list that loads the next page. */
 import { Button } from "./button.tsx";
 
-interface Paged {
+interface PagedQuery {
   hasNextPage: boolean;
   isFetchingNextPage: boolean;
   fetchNextPage: () => Promise<unknown>;
 }
 
-export const LoadMore = ({ list, what }: { list: Paged; what: string }) =>
+export const LoadMore = ({ list, noun }: { list: PagedQuery; noun: string }) =>
   list.hasNextPage && (
     <div className="mt-4">
       <Button busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-        Load more {what}
+        Load more {noun}
       </Button>
     </div>
   );

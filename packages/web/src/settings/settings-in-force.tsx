@@ -1,4 +1,4 @@
-/** The settings that the hub was started with, and where each comes from. */
+/** Lists the settings with which the hub was started, and the origin of each. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
@@ -14,7 +14,7 @@ export const settingsQuery = {
   retry: false,
 };
 
-export function InForce() {
+export function SettingsInForce() {
   const settings = useQuery(settingsQuery);
   return (
     <Loaded query={settings} rows={8} height={44}>
@@ -25,15 +25,15 @@ export function InForce() {
 
 function SettingList({ settings }: { settings: readonly Setting[] }) {
   const [text, setText] = useState("");
-  const wanted = text.trim().toLowerCase();
-  const shown = settings.filter(({ name, variable, help }) =>
-    `${name} ${variable} ${help}`.toLowerCase().includes(wanted),
+  const searched = text.trim().toLowerCase();
+  const matching = settings.filter(({ name, variable, help }) =>
+    `${name} ${variable} ${help}`.toLowerCase().includes(searched),
   );
   return (
     <section aria-label="Settings in force">
       <div className="mb-4 flex items-center justify-between gap-4">
         <p className="text-ink-2">
-          Flags come first, then the environment, then signalbox.config.json.
+          A flag overrides an environment variable, which overrides signalbox.config.json.
         </p>
         <TextInput
           type="search"
@@ -45,7 +45,7 @@ function SettingList({ settings }: { settings: readonly Setting[] }) {
         />
       </div>
       <ul className="tile divide-y divide-line">
-        {shown.map(({ name, variable, value, from, help }) => (
+        {matching.map(({ name, variable, value, from, help }) => (
           <li
             key={name}
             className="grid grid-cols-[minmax(0,1.4fr)_minmax(0,1fr)_100px] items-center gap-4 px-4 py-2 max-[900px]:grid-cols-1"
@@ -65,7 +65,7 @@ function SettingList({ settings }: { settings: readonly Setting[] }) {
           </li>
         ))}
       </ul>
-      {shown.length === 0 && <p className="py-4 text-ink-2">No setting has this name.</p>}
+      {matching.length === 0 && <p className="py-4 text-ink-2">No setting matches this text.</p>}
     </section>
   );
 }
