@@ -190,7 +190,7 @@ it("shows operators the webhooks that GitHub failed to deliver, and why they can
   };
   const view = {
     is_enabled: true,
-    sweep: { completed_at: at, next_at: at, error: null as string | null },
+    sweep: { completed_at: at as string | null, next_at: at, error: null as string | null },
     counts: { open: 1, given_up: 1, delivered: 0 },
     items: [failed, givenUp, { ...givenUp, guid: "a3", event: "star", can_retry: false }],
   };
@@ -224,6 +224,14 @@ it("shows operators the webhooks that GitHub failed to deliver, and why they can
   const error = "GitHub returned 401: A JSON web token could not be decoded. Check GITHUB_APP_ID.";
   const broken = await open({ ...view, sweep: { ...view.sweep, error }, items: [] });
   await broken.getByRole("alert").getByText(error, { exact: false }).waitFor();
+
+  const unchecked = await open({
+    ...view,
+    sweep: { ...view.sweep, completed_at: null },
+    counts: { open: 0, given_up: 0, delivered: 0 },
+    items: [],
+  });
+  await unchecked.getByText("The first check has not finished.", { exact: true }).waitFor();
 
   // Without the credentials of an App there is nothing to show.
   const without = await ui.open("/sources");

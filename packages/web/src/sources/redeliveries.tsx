@@ -60,10 +60,12 @@ function LastCheck({ view: { sweep, counts } }: { view: RedeliveriesView }) {
     counts.given_up > 0 && `${count(counts.given_up)} given up`,
     counts.delivered > 0 && `${count(counts.delivered)} redelivered`,
   ].filter((text) => text !== false);
+  const completedAt = sweep?.completed_at;
   return (
     <p className="text-ink-2">
-      {sweep?.completed_at ? `Checked ${ago(sweep.completed_at)}` : "The first check has not ended"}
-      {numbers.length > 0 ? `: ${numbers.join(", ")}.` : ". GitHub has delivered all webhooks."}
+      {completedAt ? `Checked ${ago(completedAt)}` : "The first check has not finished"}
+      {numbers.length > 0 ? `: ${numbers.join(", ")}.` : "."}
+      {completedAt && numbers.length === 0 && " GitHub has delivered all webhooks."}
     </p>
   );
 }
