@@ -81,7 +81,7 @@ export function SignInPage() {
           <Logo size={32} />
           <h1 className="type-h1">Signalbox</h1>
         </div>
-        <div className={isBusy ? "track [--c:var(--slot-route)]" : "track"} aria-hidden />
+        <div className={isBusy ? "track [--slot-color:var(--slot-route)]" : "track"} aria-hidden />
         {isBusy ? (
           <p role="status" className="flex items-center gap-3 text-ink-2">
             <SignalHead aspect="lunar" label="in progress" /> Signing in…

@@ -4,14 +4,18 @@ import type { ComponentProps, ReactNode } from "react";
 import { Link } from "wouter";
 import { cx } from "./cx.ts";
 
-interface Look {
+interface ButtonStyle {
   look?: "plain" | "primary" | "ghost" | "danger";
   size?: "normal" | "small";
   icon?: LucideIcon | undefined;
 }
 
-const classOf = ({ look = "plain", size = "normal" }: Look, square: boolean, more?: string) =>
-  cx("btn", look !== "plain" && look, size === "small" && "small", square && "square", more);
+const classOf = (
+  { look = "plain", size = "normal" }: ButtonStyle,
+  isSquare: boolean,
+  className?: string,
+) =>
+  cx("btn", look !== "plain" && look, size === "small" && "small", isSquare && "square", className);
 
 export function Button({
   look,
@@ -21,7 +25,7 @@ export function Button({
   children,
   className,
   ...props
-}: Look & { busy?: boolean } & ComponentProps<"button">) {
+}: ButtonStyle & { busy?: boolean } & ComponentProps<"button">) {
   return (
     <button
       type="button"
@@ -44,7 +48,7 @@ export function IconButton({
   label,
   className,
   ...props
-}: Omit<Look, "icon"> & { icon: LucideIcon; label: string } & ComponentProps<"button">) {
+}: Omit<ButtonStyle, "icon"> & { icon: LucideIcon; label: string } & ComponentProps<"button">) {
   return (
     <button
       type="button"
@@ -64,7 +68,7 @@ export function ButtonLink({
   icon: Icon,
   to,
   children,
-}: Look & { to: string; children: ReactNode }) {
+}: ButtonStyle & { to: string; children: ReactNode }) {
   return (
     <Link href={to} className={classOf({ ...(look && { look }), ...(size && { size }) }, false)}>
       {Icon && <Icon className="icon" aria-hidden />}

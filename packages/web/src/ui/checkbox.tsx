@@ -1,6 +1,6 @@
 import { Check, Minus } from "lucide-react";
 
-/** Lists draw hundreds of them, so it is a plain button. */
+/** A plain button instead of a Radix component, because lists render hundreds of checkboxes. */
 export function Checkbox({
   checked,
   onChange,

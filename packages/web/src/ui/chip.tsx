@@ -1,4 +1,4 @@
-/** A small label: code by default; `words` for text, with the colour of a state if it is one. */
+/** A small label for code, or for text if `words` is true. `tone` is the colour of a state. */
 import type { LucideIcon } from "lucide-react";
 import type { ReactNode } from "react";
 import { cx } from "./cx.ts";

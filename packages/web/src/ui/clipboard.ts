@@ -1,8 +1,9 @@
-/** The clipboard. A page of plain HTTP, except of this machine, lacks its API. */
+/** Copies and reads text. Browsers offer `navigator.clipboard` only on HTTPS and on localhost. */
 
-/** Needs a key or click of the user. */
+/** Call it in the handler of a key press or a click: otherwise the browser may not allow it. */
 export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  // The command copies the selection, and the handler replaces that by the text.
   const onCopy = (event: ClipboardEvent) => {
     event.clipboardData?.setData("text/plain", text);
     event.preventDefault();
@@ -13,12 +14,12 @@ export async function copyText(text: string): Promise<void> {
   document.removeEventListener("copy", onCopy, { capture: true });
   if (!isCopied)
     throw new Error(
-      "The browser did not allow it. Select the text, and copy it with the keyboard.",
+      "The browser did not allow this page to copy. Select the text, and copy it with the keyboard.",
     );
 }
 
 export async function readClipboard(): Promise<string> {
   if (!navigator.clipboard)
-    throw new Error("A page of plain HTTP cannot read the clipboard. Paste with the keyboard.");
+    throw new Error("A page without HTTPS cannot read the clipboard. Paste with the keyboard.");
   return navigator.clipboard.readText();
 }

@@ -4,7 +4,7 @@ import { IconButton } from "./button.tsx";
 import { copyText } from "./clipboard.ts";
 import { toastError } from "./toast.tsx";
 
-/** Copies `text`, and shows for a moment that it did. */
+/** Copies `text`, and then shows a check mark for a moment. */
 export function CopyButton({
   text,
   label = "Copy",
@@ -16,18 +16,18 @@ export function CopyButton({
   icon?: LucideIcon;
   tabIndex?: number;
 }) {
-  const [copied, setCopied] = useState(false);
+  const [isCopied, setCopied] = useState(false);
   useEffect(() => {
-    if (!copied) return;
+    if (!isCopied) return;
     const timer = setTimeout(() => setCopied(false), 1_500);
     return () => clearTimeout(timer);
-  }, [copied]);
+  }, [isCopied]);
   return (
     <IconButton
       size="small"
       tabIndex={tabIndex}
-      icon={copied ? Check : icon}
-      label={copied ? "Copied" : label}
+      icon={isCopied ? Check : icon}
+      label={isCopied ? "Copied" : label}
       onClick={() => void copyText(text).then(() => setCopied(true), toastError)}
     />
   );

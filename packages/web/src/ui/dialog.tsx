@@ -5,18 +5,18 @@ import { IconButton } from "./button.tsx";
 import { cx } from "./cx.ts";
 import { Modal } from "./modal.tsx";
 
-const FIELD = ":is(input, select, textarea):not([readonly], :disabled, [tabindex='-1'])";
+const EDITABLE_FIELD = ":is(input, select, textarea):not([readonly], :disabled, [tabindex='-1'])";
 
-/** The first field gets the focus, not the button that closes. */
-function focusField(event: Event): void {
-  const field = (event.currentTarget as HTMLElement).querySelector<HTMLElement>(FIELD);
+/** Focuses the first field. By default, Radix would focus the close button. */
+function focusFirstField(event: Event): void {
+  const field = (event.currentTarget as HTMLElement).querySelector<HTMLElement>(EDITABLE_FIELD);
   if (!field) return;
   event.preventDefault();
   field.focus();
 }
 
-/** A message lies above the dialog: dismissing it, or an undo, leaves the dialog open. */
-const isMessage = ({ target }: Event) =>
+/** Toasts are outside of the dialog, but a click on one must not close the dialog. */
+const isInToast = ({ target }: Event) =>
   target instanceof Element && target.closest("[aria-label=Messages]") !== null;
 
 export function Dialog({
@@ -35,7 +35,7 @@ export function Dialog({
   description?: ReactNode;
   children?: ReactNode;
   actions?: ReactNode;
-  /** A click outside does not close it: what it shows is not shown again. */
+  /** Whether a click outside leaves the dialog open, because it shows a secret that is not shown again. */
   keepOpen?: boolean;
   className?: string;
 }) {
@@ -45,9 +45,9 @@ export function Dialog({
       onClose={onClose}
       className={cx("top-[12vh] flex max-h-[76vh] max-w-[calc(100vw-32px)] flex-col", className)}
       {...(!description && { "aria-describedby": undefined })}
-      onOpenAutoFocus={focusField}
+      onOpenAutoFocus={focusFirstField}
       onInteractOutside={(event) => {
-        if (keepOpen || isMessage(event.detail.originalEvent)) event.preventDefault();
+        if (keepOpen || isInToast(event.detail.originalEvent)) event.preventDefault();
       }}
     >
       <div className="flex items-start gap-3 px-5 pt-4 pb-2">

@@ -1,4 +1,4 @@
-/** An empty list: an unlit stretch of track, one sentence, and what to do. */
+/** Replaces an empty list: a picture of a track, a title, an explanation, and what the user can do. */
 import type { ReactNode } from "react";
 import { CommandLine } from "./command-line.tsx";
 

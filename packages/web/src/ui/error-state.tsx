@@ -1,4 +1,4 @@
-/** What went wrong, in the server's own words, and what to do. */
+/** Shows an error: the title, detail and field errors that the hub reported, and a button to retry. */
 import { RotateCw } from "lucide-react";
 import { toProblem } from "../api/problem.ts";
 import { Button } from "./button.tsx";
@@ -13,7 +13,7 @@ export function ErrorState({
 }: {
   error: unknown;
   onRetry?: (() => void) | undefined;
-  /** Below the fields of a form, instead of on a page. */
+  /** Without margins, for a place below the fields of a form. */
   compact?: boolean;
 }) {
   const { title, detail, errors } = toProblem(error);

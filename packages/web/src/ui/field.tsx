@@ -1,4 +1,4 @@
-/** A labelled control with its hint and its error, joined for assistive technology. */
+/** A control with its label, hint and error, which ARIA attributes link for screen readers. */
 import { type ComponentProps, type ReactNode, useId } from "react";
 import { cx } from "./cx.ts";
 import { withCode } from "./with-code.ts";
@@ -9,7 +9,7 @@ export interface FieldProps {
   error?: string | undefined;
   required?: boolean;
   className?: string | undefined;
-  /** Gets the attributes that join the control to its label, hint and error. */
+  /** Renders the control. The attributes link it to its label, hint and error. */
   children: (control: {
     id: string;
     "aria-describedby": string | undefined;
@@ -20,7 +20,7 @@ export interface FieldProps {
 
 export function Field({ label, hint, error, required, className, children }: FieldProps) {
   const id = useId();
-  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ");
+  const describedBy = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ");
   return (
     <div className={cx("flex min-w-0 flex-col gap-1", className)}>
       <label htmlFor={id} className="type-label text-ink-2">
@@ -33,7 +33,7 @@ export function Field({ label, hint, error, required, className, children }: Fie
       </label>
       {children({
         id,
-        "aria-describedby": described || undefined,
+        "aria-describedby": describedBy || undefined,
         "aria-invalid": error ? true : undefined,
         "aria-required": required || undefined,
       })}

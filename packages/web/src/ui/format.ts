@@ -1,10 +1,10 @@
-/** Times, durations, sizes and counts as the UI writes them. */
-const two = (value: number) => String(value).padStart(2, "0");
+/** Formats times, durations, sizes and counts. */
+const twoDigits = (value: number) => String(value).padStart(2, "0");
 
-/** `16:46:50`, in the reader's time zone. */
+/** `16:46:50`, in the time zone of the browser. */
 export function clock(iso: string): string {
-  const at = new Date(iso);
-  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+  const date = new Date(iso);
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map(twoDigits).join(":");
 }
 
 /** `16:46:50.462` */
@@ -12,33 +12,34 @@ export const clockMs = (iso: string): string =>
   `${clock(iso)}.${String(new Date(iso).getMilliseconds()).padStart(3, "0")}`;
 
 const DAY_MS = 86_400_000;
-const startOfDay = (at: Date) => new Date(at.getFullYear(), at.getMonth(), at.getDate());
+const startOfDay = (date: Date) => new Date(date.getFullYear(), date.getMonth(), date.getDate());
 
 /** A key that is the same for all times of one day. */
 export const dayKey = (iso: string): string => startOfDay(new Date(iso)).toDateString();
 
-/** `Today, Sunday 15 November`; the year only if it is another one. */
+/** `Today, Sunday 15 November`, or `Friday 14 November 2025` if the year is not the current one. */
 export function day(iso: string, now: Date = new Date()): string {
-  const at = new Date(iso);
-  const days = Math.round((startOfDay(now).getTime() - startOfDay(at).getTime()) / DAY_MS);
-  const name = at.toLocaleDateString("en-GB", {
+  const date = new Date(iso);
+  const daysAgo = Math.round((startOfDay(now).getTime() - startOfDay(date).getTime()) / DAY_MS);
+  const formatted = date.toLocaleDateString("en-GB", {
     weekday: "long",
     day: "numeric",
     month: "long",
-    ...(at.getFullYear() !== now.getFullYear() && { year: "numeric" }),
+    ...(date.getFullYear() !== now.getFullYear() && { year: "numeric" }),
   });
-  const date = name.replace(",", "");
-  return days === 0 ? `Today, ${date}` : days === 1 ? `Yesterday, ${date}` : date;
+  const withoutComma = formatted.replace(",", "");
+  if (daysAgo === 0) return `Today, ${withoutComma}`;
+  return daysAgo === 1 ? `Yesterday, ${withoutComma}` : withoutComma;
 }
 
 /** `15 Nov`, or `15 Nov 2025` in another year; empty for today. */
 export function dayMark(iso: string, now: Date = new Date()): string {
-  const at = new Date(iso);
+  const date = new Date(iso);
   if (dayKey(iso) === startOfDay(now).toDateString()) return "";
-  return at.toLocaleDateString("en-GB", {
+  return date.toLocaleDateString("en-GB", {
     day: "numeric",
     month: "short",
-    ...(at.getFullYear() !== now.getFullYear() && { year: "numeric" }),
+    ...(date.getFullYear() !== now.getFullYear() && { year: "numeric" }),
   });
 }
 
@@ -49,21 +50,22 @@ export function duration(ms: number): string {
   const seconds = Math.floor(ms / 1_000);
   if (seconds < 60) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return joined(minutes, "min", seconds % 60, "s");
+  if (minutes < 60) return joinUnits(minutes, "min", seconds % 60, "s");
   const hours = Math.floor(minutes / 60);
-  if (hours < 24) return joined(hours, "h", minutes % 60, "min");
-  return joined(Math.floor(hours / 24), "d", hours % 24, "h");
+  if (hours < 24) return joinUnits(hours, "h", minutes % 60, "min");
+  return joinUnits(Math.floor(hours / 24), "d", hours % 24, "h");
 }
 
-const joined = (big: number, bigUnit: string, small: number, smallUnit: string) =>
+const joinUnits = (big: number, bigUnit: string, small: number, smallUnit: string) =>
   small === 0 ? `${big} ${bigUnit}` : `${big} ${bigUnit} ${small} ${smallUnit}`;
 
 /** `just now`, `4 min ago`, `2 d ago` */
 export function ago(iso: string, now: number = Date.now()): string {
   const ms = now - Date.parse(iso);
   if (ms < 10_000) return "just now";
-  const [first = "", unit = ""] = duration(ms).split(" ");
-  return `${first} ${unit} ago`;
+  // Only the larger unit of the duration.
+  const [value = "", unit = ""] = duration(ms).split(" ");
+  return `${value} ${unit} ago`;
 }
 
 /** `834 B`, `1.2 KB`, `2.0 MB` */
@@ -75,5 +77,6 @@ export function bytes(size: number): string {
 
 export const count = (value: number): string => value.toLocaleString("en");
 
+/** `1 event`, `1,904 events` */
 export const plural = (value: number, one: string, many = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : many}`;

@@ -1,4 +1,4 @@
-/** The name of a key. `mod` is ⌘ on Apple's keyboards, Ctrl elsewhere. */
+/** Shows a key, such as `K` or `mod+K`. `mod` is ⌘ on Apple's keyboards and Ctrl on others. */
 const isApple = (): boolean => /Mac|iPhone|iPad/.test(navigator.platform);
 
 export function Kbd({ children }: { children: string }) {

@@ -1,4 +1,4 @@
-/** What a query has loaded; before that placeholders, or the failure. A failed refetch keeps the data. */
+/** Shows the data of a query. Before, it shows placeholders or the error. If a refetch fails, the data stays. */
 import type { ReactNode } from "react";
 import { ErrorState } from "./error-state.tsx";
 import { SkeletonRows } from "./skeleton.tsx";
@@ -16,8 +16,9 @@ export function Loaded<Data>({
   children,
 }: {
   query: Loadable<Data>;
-  /** How many placeholders there are, and how high each is. */
+  /** The number of placeholders. */
   rows?: number;
+  /** The height of each placeholder in pixels. */
   height?: number;
   children: (data: Data) => ReactNode;
 }) {

@@ -53,7 +53,7 @@ export function Menu({
                 <span className="flex-1 truncate">{item.label}</span>
                 {item.note && <span className="type-meta text-ink-3">{item.note}</span>}
                 {item.keys && <Kbd>{item.keys}</Kbd>}
-                {item.checked && <Check className="icon" aria-label="chosen" />}
+                {item.checked && <Check className="icon" aria-label="selected" />}
               </DropdownMenu.Item>
             ),
           )}

@@ -1,4 +1,4 @@
-/** The scrim and the sheet of every dialog. When it closes, the element that had the focus gets it back. */
+/** The backdrop and the sheet of every dialog. On close, the element that had the focus before gets it back. */
 import { Dialog } from "radix-ui";
 import { type ComponentProps, useState } from "react";
 import { cx } from "./cx.ts";
@@ -23,7 +23,7 @@ interface SheetProps extends ComponentProps<typeof Dialog.Content> {
   onClosed?: () => void;
 }
 
-/** Mounted only while the dialog is open, so its first render precedes any change of the focus. */
+/** It is mounted when the dialog opens, so on its first render the focus has not moved yet. */
 function Sheet({ onClosed, className, ...content }: SheetProps) {
   const [opener] = useState(findOpener);
   return (
@@ -40,10 +40,13 @@ function Sheet({ onClosed, className, ...content }: SheetProps) {
   );
 }
 
-/** The element that has the focus. An item of a menu is removed with the menu, so its button is used. */
+/**
+ * Returns the element that has the focus. If it is an item of a menu, returns the button of the menu,
+ * because the item is removed when the menu closes.
+ */
 function findOpener(): HTMLElement | null {
   const active = document.activeElement;
-  const button = active?.closest("[role=menu]")?.getAttribute("aria-labelledby");
-  if (button) return document.getElementById(button);
+  const buttonId = active?.closest("[role=menu]")?.getAttribute("aria-labelledby");
+  if (buttonId) return document.getElementById(buttonId);
   return active instanceof HTMLElement ? active : null;
 }

@@ -1,4 +1,4 @@
-/** An identification plate: the name of a tool, or of what starts a trigger. */
+/** A dark plate with the name of a tool, or with what a trigger listens to. */
 import type { LucideIcon } from "lucide-react";
 import { cx } from "./cx.ts";
 

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 
 export type ReadObject = { value: JsonObject } | { error: string };
 
-/** Text that must be a JSON object; blank is an empty one. */
+/** Parses text that must be a JSON object. Blank text is an empty object. */
 export function readObject(text: string): ReadObject {
   try {
     const value: unknown = JSON.parse(text.trim() || "{}");

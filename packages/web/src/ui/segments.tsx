@@ -1,4 +1,4 @@
-/** A choice of one among few, all of them visible. */
+/** A radio group that shows its options as buttons in a row. */
 import { type KeyboardEvent, useRef } from "react";
 
 export function Segments<Value extends string>({
@@ -17,8 +17,8 @@ export function Segments<Value extends string>({
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
-    const at = options.findIndex((option) => option.value === value);
-    const next = (at + step + options.length) % options.length;
+    const current = options.findIndex((option) => option.value === value);
+    const next = (current + step + options.length) % options.length;
     const option = options[next];
     if (option) onChange(option.value);
     group.current?.querySelectorAll("button")[next]?.focus();
@@ -27,7 +27,7 @@ export function Segments<Value extends string>({
   return (
     <div className="segments" role="radiogroup" aria-label={label} ref={group} onKeyDown={move}>
       {options.map((option, index) => (
-        // biome-ignore lint/a11y/useSemanticElements: an input has no arrow keys of its own style
+        // biome-ignore lint/a11y/useSemanticElements: a radio input cannot be styled as a button in a row
         <button
           key={option.value}
           type="button"

@@ -1,4 +1,4 @@
-/** Rows that have not loaded yet. */
+/** Placeholders for rows that are not loaded yet. */
 export function SkeletonRows({ rows = 8, height = 56 }: { rows?: number; height?: number }) {
   return (
     <div role="status" aria-label="Loading">

@@ -6,4 +6,4 @@ it.each([
   ["weather-7kq2xv", "WE"],
   ["天気", "天気"],
   ["-", "??"],
-])("marks %s", (source, mark) => expect(markOf(source)).toBe(mark));
+])("abbreviates the source %s to %s", (source, mark) => expect(markOf(source)).toBe(mark));

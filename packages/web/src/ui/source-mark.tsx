@@ -1,5 +1,5 @@
-/** The mark of a sender: two letters on a plate. */
-const KNOWN: Record<string, string> = {
+/** Shows the source of an event as two letters in a frame. */
+const MARKS: Record<string, string> = {
   github: "GH",
   gitlab: "GL",
   stripe: "ST",
@@ -13,7 +13,7 @@ const KNOWN: Record<string, string> = {
 };
 
 export const markOf = (source: string): string =>
-  KNOWN[source] ??
+  MARKS[source] ??
   (source
     .replace(/[^\p{L}\p{N}]/gu, "")
     .slice(0, 2)

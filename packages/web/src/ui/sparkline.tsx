@@ -1,5 +1,10 @@
-/** Small bars of a series; the newest is on the right. */
+/** A small bar chart. The newest value is on the right. */
 import { cx } from "./cx.ts";
+
+const HEIGHT = 24;
+/** Zero is shown as a flat bar. */
+const MIN_BAR_HEIGHT = 1.5;
+const BAR_DISTANCE = 5;
 
 export function Sparkline({
   values,
@@ -11,23 +16,22 @@ export function Sparkline({
   className?: string;
 }) {
   const max = Math.max(1, ...values);
-  const step = 5;
   return (
     <svg
       role="img"
       aria-label={label}
-      width={values.length * step - 2}
-      height={24}
+      width={values.length * BAR_DISTANCE - 2}
+      height={HEIGHT}
       className={cx("flex-none text-ink-3", className)}
     >
       {values.map((value, index) => {
-        const height = Math.max(1.5, (value / max) * 24);
+        const height = Math.max(MIN_BAR_HEIGHT, (value / max) * HEIGHT);
         return (
           <rect
-            // biome-ignore lint/suspicious/noArrayIndexKey: a bar is identified by its place
+            // biome-ignore lint/suspicious/noArrayIndexKey: a bar is identified by its position
             key={index}
-            x={index * step}
-            y={24 - height}
+            x={index * BAR_DISTANCE}
+            y={HEIGHT - height}
             width={3}
             height={height}
             rx={0.5}

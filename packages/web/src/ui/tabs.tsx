@@ -21,6 +21,7 @@ export function Tabs({
   value: string;
   onChange: (value: string) => void;
   label: string;
+  /** Whether the tabs look like small buttons. */
   pills?: boolean;
   className?: string;
 }) {

@@ -1,4 +1,4 @@
-/** Short messages at the edge of the page, some of them with a way back. */
+/** Short messages in the corner of the page. Some have a button to undo an action. */
 import { X } from "lucide-react";
 import { useSyncExternalStore } from "react";
 import { toProblem } from "../api/problem.ts";
@@ -13,7 +13,7 @@ export const toasts = createToasts({
   },
 });
 
-/** Shows the server's own words. */
+/** Shows the title and the detail that the hub reported. */
 export function toastError(error: unknown): void {
   const { title, detail } = toProblem(error);
   toasts.add({ aspect: "red", title, detail });

@@ -1,4 +1,7 @@
-/** The messages that are shown now. Errors stay until they are dismissed; others leave by themselves. */
+/**
+ * The messages that are shown. Errors stay until the user dismisses them, and others are removed after
+ * some seconds. If there are too many, the oldest is removed.
+ */
 import type { Aspect } from "./signal-head.tsx";
 
 export interface Toast {
@@ -10,7 +13,7 @@ export interface Toast {
 }
 
 const SHOWN_MS = 5_000;
-/** Longer, so that there is time to read and to decide. */
+/** Longer, because the user must decide whether to undo. */
 const UNDO_MS = 10_000;
 const MAX_SHOWN = 4;
 
@@ -20,17 +23,18 @@ export function createToasts({
   schedule: (task: () => void, ms: number) => () => void;
 }) {
   let shown: readonly Toast[] = [];
-  let last = 0;
+  let lastId = 0;
+  /** Cancel the scheduled removals, by the id of the toast. */
   const cancels = new Map<number, () => void>();
   const listeners = new Set<() => void>();
-  const set = (toasts: readonly Toast[]) => {
+  const setShown = (toasts: readonly Toast[]) => {
     shown = toasts;
     for (const listener of listeners) listener();
   };
   const remove = (id: number) => {
     cancels.get(id)?.();
     cancels.delete(id);
-    set(shown.filter((toast) => toast.id !== id));
+    setShown(shown.filter((toast) => toast.id !== id));
   };
   return {
     list: () => shown,
@@ -40,9 +44,9 @@ export function createToasts({
     },
     remove,
     add(toast: Omit<Toast, "id">): number {
-      last += 1;
-      const id = last;
-      set([...shown, { ...toast, id }].slice(-MAX_SHOWN));
+      lastId += 1;
+      const id = lastId;
+      setShown([...shown, { ...toast, id }].slice(-MAX_SHOWN));
       if (toast.aspect !== "red")
         cancels.set(
           id,

@@ -1,4 +1,4 @@
-/** A stretch of track with stations: the steps of a run, or of a guided path. */
+/** Shows the steps of a run, or of a guided path, as stations on a track. */
 import type { ReactNode } from "react";
 import { cx } from "./cx.ts";
 
@@ -30,7 +30,7 @@ export function Track({ stations, label }: { stations: readonly Station[]; label
 const STATE_NAMES: Record<Station["state"], string> = {
   done: "done",
   now: "under way",
-  next: "to come",
+  next: "not started",
   failed: "failed",
   held: "held",
   skipped: "skipped",

@@ -6,6 +6,6 @@ import { withCode } from "./with-code.ts";
 it.each([
   ["`queue`: it waits. `skip`: not", "<p><code>queue</code>: it waits. <code>skip</code>: not</p>"],
   ["no code, one ` only, <b>", "<p>no code, one ` only, &lt;b&gt;</p>"],
-])("shows %s", (text, html) =>
+])("renders %s", (text, html) =>
   expect(renderToStaticMarkup(createElement("p", null, withCode(text)))).toBe(html),
 );

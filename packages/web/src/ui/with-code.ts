@@ -4,7 +4,7 @@ import { createElement, Fragment, type ReactNode } from "react";
 export function withCode(text: string): ReactNode {
   const parts = text
     .split(/`([^`]+)`/)
-    .map((part, nth) => (nth % 2 === 1 ? createElement("code", null, part) : part));
-  // As arguments, the parts need no keys.
+    .map((part, index) => (index % 2 === 1 ? createElement("code", null, part) : part));
+  // Children need no keys if they are separate arguments.
   return createElement(Fragment, null, ...parts);
 }

@@ -1,4 +1,4 @@
-/** A JSON value as a tree: virtualised, searchable, with marked parts, paths to copy, by keyboard too. */
+/** Shows a JSON value as a virtualised tree, with search, marked values, and paths to copy. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { isWithin, type Path } from "@signalbox/rules/match/path.ts";
 import { useVirtualizer } from "@tanstack/react-virtual";
@@ -25,25 +25,26 @@ import { useJsonSearch } from "./use-json-search.ts";
 export interface JsonTreeProps {
   value: Json;
   label: string;
-  /** Paths whose values are marked; their parents are open. */
+  /** The values at these paths are marked, and their parents are open. */
   marked?: readonly Path[];
   /** Whether there is a search field. */
   searchable?: boolean;
-  /** Calls this instead of copying when a path is chosen. */
+  /** Called when the user chooses a value. Without it, the tree copies the path of the value. */
   onPick?: (path: string, keys: Keys) => void;
   /** The height follows the content up to this many rows. Without it, the tree fills its parent. */
   maxRows?: number;
 }
 
 const ROW_PX = 20;
-/** Longer texts are shown in parts. */
-const TEXT_PART = 300;
+/** The number of characters that are shown of a longer text. */
+const INITIAL_TEXT_LENGTH = 300;
+/** The number of characters that “Load more” adds. */
 const TEXT_STEP = 4_000;
-/** Small values are open from the start. */
+/** Values above this depth are open initially, if they have at most `OPEN_SIZE` children. */
 const OPEN_DEPTH = 1;
 const OPEN_SIZE = 30;
 const NO_PATHS: readonly Path[] = [];
-const NOT_OURS = Symbol("not a key of the tree");
+const UNHANDLED = Symbol("not a key of the tree");
 
 export function JsonTree({
   value,
@@ -53,19 +54,22 @@ export function JsonTree({
   onPick,
   maxRows,
 }: JsonTreeProps) {
+  /** Whether the user has opened (true) or closed a value, by row id. */
   const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
+  /** The numbers of children and of characters that are shown, by row id, if they are not the default. */
   const [limits, setLimits] = useState<ReadonlyMap<string, number>>(new Map());
-  const [lengths, setLengths] = useState<ReadonlyMap<string, number>>(new Map());
+  const [textLengths, setTextLengths] = useState<ReadonlyMap<string, number>>(new Map());
   const [text, setText] = useState("");
-  const [hitAt, setHitAt] = useState(0);
+  const [hitNumber, setHitNumber] = useState(0);
+  /** The id of the row that the keys act on. */
   const [active, setActive] = useState<string>();
   const scroller = useRef<HTMLDivElement>(null);
   const treeId = useId();
 
-  const { hits, isCut, isSearching } = useJsonSearch(value, text);
-  const hit = hits[hitAt];
+  const { hits, isTruncated, isSearching } = useJsonSearch(value, text);
+  const hit = hits[hitNumber];
   const revealed = useMemo(() => {
-    const markedKeys = marked.length > 0 ? findMarked(value, marked) : [];
+    const markedKeys = marked.length > 0 ? locateMarked(value, marked) : [];
     return parentsOf(value, [...markedKeys, ...(hit ? [hit] : [])]);
   }, [value, marked, hit]);
   const rows = useMemo(
@@ -79,7 +83,7 @@ export function JsonTree({
     [value, toggled, limits, revealed],
   );
 
-  // Another function makes the virtualizer measure all rows again.
+  // Memoized: a new function identity would make the virtualizer measure all rows again.
   const getItemKey = useCallback((index: number) => rows[index]?.id ?? index, [rows]);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -92,69 +96,70 @@ export function JsonTree({
   const hitId = hit && keyOf(hit);
   const hitIndex = useMemo(() => rows.findIndex(({ id }) => id === hitId), [rows, hitId]);
   const isHitShown = hitIndex >= 0;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: opens what the user has closed once for each hit
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once for each hit, so that the user can close its parents again
   useEffect(() => {
     if (!hit || isHitShown) return;
     const parents = parentsOf(value, [hit]);
     setToggled((map) => new Map([...map].filter(([id, isOpen]) => isOpen || !parents.has(id))));
   }, [hitId]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when another hit is shown only
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls only when another hit is shown
   useEffect(() => {
     if (isHitShown) virtual.scrollToIndex(hitIndex, { align: "center" });
   }, [hitId, isHitShown]);
 
-  const lengthOf = (row: Row) => lengths.get(row.id) ?? TEXT_PART;
-  const isTextCut = (row: Row) => typeof row.value === "string" && row.value.length > lengthOf(row);
-  const showText = (row: Row) =>
-    setLengths((map) => new Map(map).set(row.id, lengthOf(row) + TEXT_STEP));
+  const textLengthOf = (row: Row) => textLengths.get(row.id) ?? INITIAL_TEXT_LENGTH;
+  const isTextTruncated = (row: Row) =>
+    typeof row.value === "string" && row.value.length > textLengthOf(row);
+  const showMoreText = (row: Row) =>
+    setTextLengths((map) => new Map(map).set(row.id, textLengthOf(row) + TEXT_STEP));
   const copyPath = (row: Row) => {
     const path = toPath(row.keys);
     void copyText(path).then(() => toasts.add({ title: "Path copied", detail: path }), toastError);
   };
   const toggle = (row: Row, isOpen = !row.isOpen) =>
     setToggled((map) => new Map(map).set(row.id, isOpen));
-  const showMore = (row: Row) => {
+  const showMoreChildren = (row: Row) => {
     const id = keyOf(row.keys);
     setLimits((map) => new Map(map).set(id, (map.get(id) ?? PAGE) + PAGE * 5));
   };
-  const move = (index: number) => {
+  const moveTo = (index: number) => {
     const row = rows[Math.max(0, Math.min(rows.length - 1, index))];
     if (!row) return;
     setActive(row.id);
     virtual.scrollToIndex(rows.indexOf(row));
   };
-  const parentOf = (at: number) =>
-    rows.findLastIndex(({ depth }, index) => index < at && depth < (rows[at]?.depth ?? 0));
+  const parentIndexOf = (child: number) =>
+    rows.findLastIndex(({ depth }, index) => index < child && depth < (rows[child]?.depth ?? 0));
   const onKey = (event: KeyboardEvent) => {
-    const at = rows.findIndex(({ id }) => id === active);
-    const row = rows[at];
-    const act = (): unknown => {
+    const index = rows.findIndex(({ id }) => id === active);
+    const row = rows[index];
+    const handleKey = (): unknown => {
       switch (event.key) {
         case "ArrowDown":
-          return move(at + 1);
+          return moveTo(index + 1);
         case "ArrowUp":
-          return move(at - 1);
+          return moveTo(index - 1);
         case "Home":
-          return move(0);
+          return moveTo(0);
         case "End":
-          return move(rows.length - 1);
+          return moveTo(rows.length - 1);
         case "ArrowRight":
-          return row?.isOpen === false ? toggle(row, true) : move(at + 1);
+          return row?.isOpen === false ? toggle(row, true) : moveTo(index + 1);
         case "ArrowLeft":
           if (row?.isOpen) return toggle(row, false);
-          return move(row?.depth ? parentOf(at) : at);
+          return moveTo(row?.depth ? parentIndexOf(index) : index);
         case "Enter":
-          if (row?.more) return showMore(row);
+          if (row?.more) return showMoreChildren(row);
           if (row && onPick) return onPick(toPath(row.keys), row.keys);
-          if (row && isTextCut(row)) return showText(row);
+          if (row && isTextTruncated(row)) return showMoreText(row);
           return row?.isOpen !== undefined && toggle(row);
         case "c":
-          return !row || row.more || onPick ? NOT_OURS : copyPath(row);
+          return !row || row.more || onPick ? UNHANDLED : copyPath(row);
         default:
-          return NOT_OURS;
+          return UNHANDLED;
       }
     };
-    if (event.ctrlKey || event.metaKey || event.altKey || act() === NOT_OURS) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || handleKey() === UNHANDLED) return;
     event.preventDefault();
     event.stopPropagation();
   };
@@ -173,11 +178,11 @@ export function JsonTree({
               value={text}
               onChange={(event) => {
                 setText(event.target.value);
-                setHitAt(0);
+                setHitNumber(0);
               }}
               onKeyDown={(event) => {
                 if (event.key === "Enter" && hits.length > 0)
-                  setHitAt((hitAt + (event.shiftKey ? hits.length - 1 : 1)) % hits.length);
+                  setHitNumber((hitNumber + (event.shiftKey ? hits.length - 1 : 1)) % hits.length);
               }}
             />
           </label>
@@ -188,21 +193,21 @@ export function JsonTree({
                   ? isSearching
                     ? "searching…"
                     : "not found"
-                  : `${hitAt + 1} of ${count(hits.length)}${isCut ? "+" : ""}`}
+                  : `${hitNumber + 1} of ${count(hits.length)}${isTruncated ? "+" : ""}`}
               </span>
               <IconButton
                 size="small"
                 icon={ChevronUp}
-                label="Previous"
+                label="Previous match"
                 disabled={hits.length === 0}
-                onClick={() => setHitAt((hitAt + hits.length - 1) % hits.length)}
+                onClick={() => setHitNumber((hitNumber + hits.length - 1) % hits.length)}
               />
               <IconButton
                 size="small"
                 icon={ChevronDown}
-                label="Next"
+                label="Next match"
                 disabled={hits.length === 0}
-                onClick={() => setHitAt((hitAt + 1) % hits.length)}
+                onClick={() => setHitNumber((hitNumber + 1) % hits.length)}
               />
             </>
           )}
@@ -241,13 +246,13 @@ export function JsonTree({
                   isActive={row.id === active}
                   isMarked={!row.more && marked.some((path) => isWithin(row.keys, path))}
                   isHit={row.id === hitId}
-                  shownLength={lengthOf(row)}
-                  onText={() => showText(row)}
+                  shownLength={textLengthOf(row)}
+                  onMoreText={() => showMoreText(row)}
                   onToggle={() => {
                     setActive(row.id);
                     if (row.isOpen !== undefined) toggle(row);
                   }}
-                  onMore={() => showMore(row)}
+                  onMoreChildren={() => showMoreChildren(row)}
                   onPick={onPick}
                 />
               </div>
@@ -266,9 +271,9 @@ function TreeRow({
   isMarked,
   isHit,
   shownLength,
-  onText,
+  onMoreText,
   onToggle,
-  onMore,
+  onMoreChildren,
   onPick,
 }: {
   domId: string;
@@ -277,16 +282,21 @@ function TreeRow({
   isMarked: boolean;
   isHit: boolean;
   shownLength: number;
-  onText: () => void;
+  onMoreText: () => void;
   onToggle: () => void;
-  onMore: () => void;
+  onMoreChildren: () => void;
   onPick: JsonTreeProps["onPick"];
 }) {
   const indent = { paddingLeft: row.depth * 14 };
   if (row.more)
     return (
       <div style={indent} id={domId} role="treeitem" tabIndex={-1} aria-level={row.depth + 1}>
-        <button type="button" className="ml-4 text-blue underline" tabIndex={-1} onClick={onMore}>
+        <button
+          type="button"
+          className="ml-4 text-blue underline"
+          tabIndex={-1}
+          onClick={onMoreChildren}
+        >
           Load more ({count(row.more.hidden)} left)
         </button>
       </div>
@@ -324,7 +334,7 @@ function TreeRow({
               {row.name === "" ? '""' : row.name}
             </bdi>
           )}
-          <Value row={row} shownLength={shownLength} onText={onText} />
+          <Value row={row} shownLength={shownLength} onMoreText={onMoreText} />
         </span>
       </span>
       {path !== "" && (
@@ -362,11 +372,11 @@ function TreeRow({
 function Value({
   row: { value, isOpen, size },
   shownLength,
-  onText,
+  onMoreText,
 }: {
   row: Row;
   shownLength: number;
-  onText: () => void;
+  onMoreText: () => void;
 }) {
   if (typeof value === "object" && value !== null) {
     const [open, close] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
@@ -377,21 +387,21 @@ function Value({
     );
   }
   if (typeof value !== "string") return <span className="json-number">{String(value)}</span>;
-  const isCut = value.length > shownLength;
+  const isTruncated = value.length > shownLength;
   return (
     <span className="wrap-anywhere json-string min-w-0 whitespace-pre-wrap">
       <bdi>
-        "{isCut ? value.slice(0, shownLength) : value}
-        {isCut ? "…" : '"'}
+        "{isTruncated ? value.slice(0, shownLength) : value}
+        {isTruncated ? "…" : '"'}
       </bdi>
-      {isCut && (
+      {isTruncated && (
         <button
           type="button"
           tabIndex={-1}
           className="ml-2 text-blue underline"
           onClick={(event) => {
             event.stopPropagation();
-            onText();
+            onMoreText();
           }}
         >
           Load more ({count(value.length - shownLength)} characters left)
@@ -403,22 +413,25 @@ function Value({
 
 const MAX_MARKED = 50;
 
-/** The keys of the values at the paths. */
-function findMarked(root: Json, paths: readonly Path[]): Keys[] {
-  const found: Keys[] = [];
+/** Returns the locations of the first values at the paths. */
+function locateMarked(root: Json, paths: readonly Path[]): Keys[] {
+  const locations: Keys[] = [];
   for (const path of paths) {
     let reached: [Keys, Json][] = [[[], root]];
     for (const step of path)
       reached = reached.flatMap(([keys, value]): [Keys, Json][] => {
         if (typeof value !== "object" || value === null) return [];
+        // The symbol is `[]` in a path, which stands for every item of an array.
         if (typeof step === "symbol")
           return Array.isArray(value)
-            ? value.slice(0, MAX_MARKED).map((item, at): [Keys, Json] => [[...keys, at], item])
+            ? value
+                .slice(0, MAX_MARKED)
+                .map((item, index): [Keys, Json] => [[...keys, index], item])
             : [];
-        const part = (value as Record<string | number, Json>)[step];
-        return Object.hasOwn(value, step) && part !== undefined ? [[[...keys, step], part]] : [];
+        const child = (value as Record<string | number, Json>)[step];
+        return Object.hasOwn(value, step) && child !== undefined ? [[[...keys, step], child]] : [];
       });
-    found.push(...reached.map(([keys]) => keys));
+    locations.push(...reached.map(([keys]) => keys));
   }
-  return found.slice(0, MAX_MARKED);
+  return locations.slice(0, MAX_MARKED);
 }

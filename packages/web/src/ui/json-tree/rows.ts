@@ -1,4 +1,4 @@
-/** The visible rows of a JSON value: only what is open is visited, so large values cost little. */
+/** Converts a JSON value to the rows of a tree. Only open values are visited, so large values cost little. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { type Keys, keyOf } from "./path.ts";
 
@@ -9,53 +9,57 @@ export interface Row {
   /** Undefined for the root. */
   name: string | number | undefined;
   value: Json;
-  /** Undefined if the value has no parts. */
+  /** Undefined if the value has no children. */
   isOpen: boolean | undefined;
+  /** The number of children. */
   size: number;
-  /** A row that stands for parts of its parent that are not shown. */
+  /** Set if the row replaces children that are not shown. `keys` is then the location of their parent. */
   more?: { hidden: number };
 }
 
-export interface Shown {
+/** Decides what is shown of each object and array, which is identified by the id of its row. */
+export interface RowOptions {
   isOpen(id: string, depth: number, size: number): boolean;
-  /** How many parts of an open value are shown. */
+  /** The number of children that are shown, from the first one on. */
   limit(id: string): number;
-  /** A part that must be shown whatever the limit is, by its position. */
+  /** The position of a child that is shown in any case. */
   revealed(id: string): number | undefined;
 }
 
+/** The default number of children that are shown. */
 export const PAGE = 100;
-/** So many parts are shown on each side of a revealed one. */
-const AROUND = 5;
+/** The number of siblings that are shown on each side of a revealed child. */
+const NEIGHBOURS = 5;
 
 type Container = Json[] | { [name: string]: Json };
 const isContainer = (value: Json): value is Container =>
   typeof value === "object" && value !== null;
 
-export function toRows(value: Json, shown: Shown): Row[] {
+export function toRows(value: Json, options: RowOptions): Row[] {
   const rows: Row[] = [];
-  const visitParts = (value: Container, keys: Keys, depth: number) => {
+  const visitChildren = (value: Container, keys: Keys, depth: number) => {
     const id = keyOf(keys);
     const names = Array.isArray(value) ? undefined : Object.keys(value);
     const size = names?.length ?? (value as Json[]).length;
-    const visitRange = (from: number, to: number) => {
-      for (let at = from; at < to; at += 1) {
-        const name = names ? (names[at] as string) : at;
+    const visitRange = (start: number, end: number) => {
+      for (let index = start; index < end; index += 1) {
+        const name = names ? (names[index] as string) : index;
         visit((value as Record<string | number, Json>)[name] as Json, [...keys, name], name, depth);
       }
     };
-    const pushMore = (mark: string, hidden: number) => {
-      if (hidden > 0) rows.push({ ...NO_VALUE, id: `${id}${mark}`, keys, depth, more: { hidden } });
+    const pushMore = (idSuffix: string, hidden: number) => {
+      if (hidden > 0)
+        rows.push({ ...NO_VALUE, id: `${id}${idSuffix}`, keys, depth, more: { hidden } });
     };
-    const end = Math.min(size, shown.limit(id));
-    visitRange(0, end);
-    const at = shown.revealed(id);
-    if (at === undefined || at < end) return pushMore("+", size - end);
-    const from = Math.max(end, at - AROUND);
-    const to = Math.min(size, at + AROUND + 1);
-    pushMore("+", from - end);
-    visitRange(from, to);
-    pushMore("++", size - to);
+    const limit = Math.min(size, options.limit(id));
+    visitRange(0, limit);
+    const revealed = options.revealed(id);
+    if (revealed === undefined || revealed < limit) return pushMore("+", size - limit);
+    const start = Math.max(limit, revealed - NEIGHBOURS);
+    const end = Math.min(size, revealed + NEIGHBOURS + 1);
+    pushMore("+", start - limit);
+    visitRange(start, end);
+    pushMore("++", size - end);
   };
   const visit = (value: Json, keys: Keys, name: string | number | undefined, depth: number) => {
     const id = keyOf(keys);
@@ -64,27 +68,30 @@ export function toRows(value: Json, shown: Shown): Row[] {
       return;
     }
     const size = Array.isArray(value) ? value.length : Object.keys(value).length;
-    const isOpen = size > 0 ? shown.isOpen(id, depth, size) : undefined;
+    const isOpen = size > 0 ? options.isOpen(id, depth, size) : undefined;
     rows.push({ id, keys, depth, name, value, isOpen, size });
-    if (isOpen) visitParts(value, keys, depth + 1);
+    if (isOpen) visitChildren(value, keys, depth + 1);
   };
-  // The root has no line of its own, unless it is the only thing to show.
-  if (isContainer(value) && Object.keys(value).length > 0) visitParts(value, [], 0);
+  // The root has a row only if it has no children.
+  if (isContainer(value) && Object.keys(value).length > 0) visitChildren(value, [], 0);
   else visit(value, [], undefined, 0);
   return rows;
 }
 
 const NO_VALUE = { name: undefined, value: null, isOpen: undefined, size: 0 } as const;
 
-/** The parts that must be open to show the keys, each with the position of the part on the way. */
-export function parentsOf(root: Json, all: readonly Keys[]): Map<string, number> {
+/**
+ * Returns the objects and arrays that must be open to show the locations, by id. The value is the
+ * position of the child that leads to the location.
+ */
+export function parentsOf(root: Json, locations: readonly Keys[]): Map<string, number> {
   const parents = new Map<string, number>();
-  for (const keys of all) {
+  for (const keys of locations) {
     let value = root;
     for (const [depth, key] of keys.entries()) {
       if (!isContainer(value)) break;
-      const at = typeof key === "number" ? key : Object.keys(value).indexOf(key);
-      parents.set(keyOf(keys.slice(0, depth)), at);
+      const position = typeof key === "number" ? key : Object.keys(value).indexOf(key);
+      parents.set(keyOf(keys.slice(0, depth)), position);
       value = (value as Record<string | number, Json>)[key] as Json;
     }
   }

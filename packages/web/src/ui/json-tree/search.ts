@@ -1,75 +1,76 @@
-/** Finds text in the names and values of JSON, in steps: a large value must not block the page. */
+/** Finds text in the names and values of JSON. It works in steps, so that a large value does not block the page. */
 import type { Json } from "@signalbox/rules/json.ts";
 import type { Keys } from "./path.ts";
 
-/** More hits than a person looks through. */
+/** The search stops at this number of hits, because a user does not look through more. */
 const MAX_HITS = 1_000;
 
-export interface Found {
+export interface SearchResult {
   hits: readonly Keys[];
-  /** Whether there are more. */
-  isCut: boolean;
+  /** Whether there are more hits than `MAX_HITS`. */
+  isTruncated: boolean;
 }
 
-/** A container whose parts are being visited. */
+/** An object or an array whose children are being visited. */
 interface Frame {
   value: Record<string | number, Json>;
   /** Undefined for an array. */
   names: string[] | undefined;
   size: number;
-  /** The next part. */
-  at: number;
+  /** The position of the next child. */
+  position: number;
 }
 
-const keyAt = ({ names, at }: Frame): string | number => (names ? (names[at] as string) : at);
+const nextKey = ({ names, position }: Frame): string | number =>
+  names ? (names[position] as string) : position;
 
-function frameOf(value: Json): Frame | undefined {
+function createFrame(value: Json): Frame | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const names = Array.isArray(value) ? undefined : Object.keys(value);
   const size = names?.length ?? (value as Json[]).length;
-  return { value: value as Frame["value"], names, size, at: 0 };
+  return { value: value as Frame["value"], names, size, position: 0 };
 }
 
 export function startSearch(root: Json, text: string) {
-  const wanted = text.toLowerCase();
-  const holds = (text: string) => text.toLowerCase().includes(wanted);
+  const searched = text.toLowerCase();
+  const isHit = (text: string) => text.toLowerCase().includes(searched);
   const hits: Keys[] = [];
-  let isCut = false;
-  const first = frameOf(root);
-  const stack = first ? [first] : [];
-  if (!first && holds(String(root))) hits.push([]);
+  let isTruncated = false;
+  const rootFrame = createFrame(root);
+  const stack = rootFrame ? [rootFrame] : [];
+  if (!rootFrame && isHit(String(root))) hits.push([]);
 
   const visit = (frame: Frame): void => {
-    const key = keyAt(frame);
+    const key = nextKey(frame);
     const value = frame.value[key] as Json;
-    const inner = frameOf(value);
-    if ((frame.names && holds(key as string)) || (!inner && holds(String(value)))) {
+    const childFrame = createFrame(value);
+    if ((frame.names && isHit(key as string)) || (!childFrame && isHit(String(value)))) {
       if (hits.length === MAX_HITS) {
-        isCut = true;
+        isTruncated = true;
         stack.length = 0;
         return;
       }
-      hits.push(stack.map(keyAt));
+      hits.push(stack.map(nextKey));
     }
-    if (inner) stack.push(inner);
-    else frame.at += 1;
+    if (childFrame) stack.push(childFrame);
+    else frame.position += 1;
   };
 
   return {
-    /** Visits up to so many parts; returns whether there are no more. */
-    step(parts: number): boolean {
-      for (let nth = 0; nth < parts; nth += 1) {
+    /** Makes up to `count` steps, one for each value. Returns true if the search is complete. */
+    step(count: number): boolean {
+      for (let steps = 0; steps < count; steps += 1) {
         const frame = stack.at(-1);
         if (!frame) return true;
-        if (frame.at < frame.size) visit(frame);
+        if (frame.position < frame.size) visit(frame);
         else {
           stack.pop();
           const parent = stack.at(-1);
-          if (parent) parent.at += 1;
+          if (parent) parent.position += 1;
         }
       }
       return stack.length === 0;
     },
-    found: (): Found => ({ hits, isCut }),
+    result: (): SearchResult => ({ hits, isTruncated }),
   };
 }
