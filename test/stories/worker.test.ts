@@ -188,7 +188,7 @@ it.each([
 );
 
 it.each(["single", "github"])(
-  "the Worker rejects successive requests with bodies on one connection, with the tenancy %s",
+  "the Worker keeps the connection open after rejected requests with bodies, with the tenancy %s",
   async (SIGNALBOX_TENANCY) => {
     const env = { ...REQUIRED_ENV, SIGNALBOX_TENANCY };
     const worker = await startWorkerProcess({ data: tempFolder(), env });

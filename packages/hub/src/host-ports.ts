@@ -87,7 +87,7 @@ export interface RedeliveryGauges {
   /** When the hub last read all new delivery attempts from GitHub, as Unix time in milliseconds; 0 = never. */
   completedAt: number;
   /** Whether the last check of the delivery attempts ended with an error. */
-  lastSweepFailed: boolean;
+  lastCheckFailed: boolean;
 }
 
 export interface GithubSettings {

@@ -49,7 +49,7 @@ export async function createHubGithub(options: HubGithubOptions): Promise<HubGit
         open,
         given_up,
         completedAt: sweep?.completed_at ?? 0,
-        lastSweepFailed: typeof sweep?.error === "string",
+        lastCheckFailed: typeof sweep?.error === "string",
       };
     },
     scheduleRedelivery(processId) {

@@ -1,6 +1,6 @@
 /**
- * Passes the progress that a called tool reports to the log of the step and to the caller of the
- * run.
+ * A called tool can report its progress. Each report is added to the log of the step, and is passed to
+ * the caller of the run.
  */
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 

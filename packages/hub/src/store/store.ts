@@ -371,7 +371,7 @@ export interface SourceSecret {
   expires_at: number | null;
 }
 
-/** The newest events that have the same source, endpoint and type. */
+/** The number of recent events that have the same source, endpoint and type. */
 export interface RecentType {
   source: string;
   source_id: string;
@@ -457,9 +457,8 @@ export interface EventStore {
   listRecentTypes(tenant: string, limit: number): Promise<RecentType[]>;
   /**
    * Counts the events of each period: from `times[0]` until `times[1]`, from `times[1]` until `times[2]`,
-   * and so on. `times` must ascend. The counts are differences of `seq`. So they include a deleted event
-   * if older and newer events remain in the whole range: it counts in the period of the next remaining
-   * event.
+   * and so on. `times` must ascend. The counts are differences of `seq`, so they include events that were
+   * deleted between two remaining events of the range.
    */
   countReceived(tenant: string, times: readonly number[]): Promise<number[]>;
   /** A random id of this database. A cursor is valid only in the database that created it. */
@@ -492,9 +491,9 @@ export interface TenantStore {
   /** False if a token with this id or hash exists; that token is not changed. */
   putToken(token: NewStoredToken): Promise<boolean>;
   /**
-   * Revokes all tokens whose ids begin with `prefix`, except `token`, and the codes, sessions and OAuth
-   * grants that they created. `token` becomes valid, even if it was revoked before or was stored under
-   * another id.
+   * Makes `token` valid, even if it was revoked before or was stored under another id. Revokes all other
+   * tokens whose ids begin with `prefix`. The codes, sessions and OAuth grants that the revoked tokens
+   * created are revoked too.
    */
   replaceTokens(prefix: string, token: NewStoredToken | undefined, at: number): Promise<void>;
   findToken(hash: string): Promise<Token | undefined>;
@@ -516,8 +515,8 @@ export interface TenantStore {
   /** Removes codes, sessions and OAuth tokens that expired before this time. Returns their number. */
   sweepSessions(expiredBefore: number, limit: number): Promise<number>;
   /**
-   * Creates the endpoint, or changes its name and config. Stores the secret in the same transaction, so
-   * that no endpoint exists without its secret.
+   * Creates the endpoint, or changes its name and config. Stores the secret, if given, in the same
+   * transaction.
    */
   putSource(source: Omit<SourceEndpoint, "secrets">, secret?: SourceSecret): Promise<void>;
   findSource(key: string): Promise<SourceEndpoint | undefined>;

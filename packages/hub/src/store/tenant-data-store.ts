@@ -23,8 +23,8 @@ export interface TenantDataStore {
   exportRows(page: ExportPage): Promise<ExportedRows>;
   /**
    * Revokes the tenant's tokens, deletes its memberships, and marks its installations as removed.
-   * From the commit on, the tenant accepts no events. A deleted tenant is deleted again if rows of it
-   * exist. False if the tenant does not exist.
+   * From the commit on, the tenant accepts no events. If a deleted tenant has rows again, such as
+   * those of a late webhook, the deletion starts again. False if the tenant does not exist.
    */
   startDeletion(tenant: string, at: number): Promise<boolean>;
   /**

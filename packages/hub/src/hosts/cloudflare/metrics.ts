@@ -59,6 +59,6 @@ async function redeliveryGauges(gauges: HubGauges | undefined): Promise<[string,
     ['signalbox_github_redeliveries{state="open"}', redelivery.open],
     ['signalbox_github_redeliveries{state="given_up"}', redelivery.given_up],
     ["signalbox_github_sweep_completed_seconds", redelivery.completedAt / 1000],
-    ["signalbox_github_sweep_failed", redelivery.lastSweepFailed ? 1 : 0],
+    ["signalbox_github_sweep_failed", redelivery.lastCheckFailed ? 1 : 0],
   ];
 }

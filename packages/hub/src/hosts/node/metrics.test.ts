@@ -24,7 +24,7 @@ it("lists the labels of each metric in docs/operating.md", async () => {
   metrics.setGauges({
     pendingEvents: async () => 0,
     connectedStreams: () => 0,
-    redelivery: async () => ({ open: 2, given_up: 1, completedAt: 9_000, lastSweepFailed: true }),
+    redelivery: async () => ({ open: 2, given_up: 1, completedAt: 9_000, lastCheckFailed: true }),
   });
   metrics.observeRun("failed", 1);
   metrics.observeStep("HttpRequest", "failed", 1);

@@ -120,7 +120,7 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
     help: "1 if the last check for webhooks that GitHub failed to deliver has failed, else 0.",
     registers: [registry],
     async collect() {
-      this.set((await redelivery())?.lastSweepFailed ? 1 : 0);
+      this.set((await redelivery())?.lastCheckFailed ? 1 : 0);
     },
   });
 

@@ -6,8 +6,8 @@ import { notifyEnded } from "./notify-ended.ts";
 import type { RunRow } from "./run-rows.ts";
 
 /**
- * The progress of a called run counts as progress of its callers. Resets `idle_claims` of `callers` and
- * of all runs that called them, and returns the ids of all these runs. Skips locked rows, to avoid
+ * The progress of a called run counts as progress of its callers. Resets `idle_claims`, where it is above
+ * one, of `callers` and of all runs that called them. Returns the ids of all these runs. Skips locked rows, to avoid
  * a deadlock: the transaction has locked the called run, and others lock callers before called runs.
  */
 export function* propagateProgress(dialect: Dialect, callers: Iterable<string>): Verb<string[]> {
@@ -28,13 +28,13 @@ export function* propagateProgress(dialect: Dialect, callers: Iterable<string>):
   return ancestors;
 }
 
-type IdleRun = Pick<RunRow, "id" | "parent_run" | "idle_claims">;
+type RunWithIdleClaims = Pick<RunRow, "id" | "parent_run" | "idle_claims">;
 
-function* readIdleClaims(dialect: Dialect, runs: readonly string[]): Verb<IdleRun[]> {
-  const found: IdleRun[] = [];
+function* readIdleClaims(dialect: Dialect, runs: readonly string[]): Verb<RunWithIdleClaims[]> {
+  const found: RunWithIdleClaims[] = [];
   for (const { list, params } of inLists(runs, dialect, 0))
     found.push(
-      ...(yield* query<IdleRun>(
+      ...(yield* query<RunWithIdleClaims>(
         `SELECT id, parent_run, idle_claims FROM runs WHERE id IN ${list}`,
         params,
       )),
