@@ -22,18 +22,19 @@ export async function listEventTypes(
   const pages = await Promise.all(
     tenants.map((tenant) => store.listEventTypes(tenant, after, PAGE_SIZE)),
   );
-  const types = [...new Set(pages.flat().map(({ type }) => type))]
-    .sort(byCodePoints)
-    .slice(0, PAGE_SIZE);
+  const types = [...new Set(pages.flat().map(({ type }) => type))].sort(byCodePoints);
+  const pageTypes = types.slice(0, PAGE_SIZE);
   const byName = new Map<string, EventType>();
   for (const eventType of pages.flat()) {
     const { source, type } = eventType;
-    if (types.includes(type) && !isDeclared(eventType)) byName.set(`${source}.${type}`, eventType);
+    if (pageTypes.includes(type) && !isDeclared(eventType))
+      byName.set(`${source}.${type}`, eventType);
   }
-  const hasMore = pages.some((types) => types.length === PAGE_SIZE);
+  const hasMore =
+    types.length > PAGE_SIZE || pages.some((tenantTypes) => tenantTypes.length === PAGE_SIZE);
   return page(
-    [...byName.values()].map(viewEventType),
-    hasMore ? `${CURSOR_PREFIX}${types.at(-1)}` : undefined,
+    [...byName.values()].sort((a, b) => byCodePoints(a.type, b.type)).map(viewEventType),
+    hasMore ? `${CURSOR_PREFIX}${pageTypes.at(-1)}` : undefined,
   );
 }
 
