@@ -102,7 +102,7 @@ export async function replayEvent(id: string): Promise<void> {
   }
 }
 
-/** Returns true if all events were replayed. */
+/** Returns false if a request failed, or if the hub was too busy to replay all events. */
 export async function replayEvents(ids: readonly string[]): Promise<boolean> {
   const { ids: replayed, runs, error } = await sendInBatches(ids, "replay");
   if (error !== undefined) toastError(error);

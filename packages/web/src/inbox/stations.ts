@@ -61,7 +61,7 @@ function noteOf(
   return finished_at === null ? "" : duration(Date.parse(finished_at) - Date.parse(started_at));
 }
 
-/** Returns the nodes that may follow, nearest first. Follows the first edge of each node that is not its error edge. */
+/** Returns the nodes that may follow, nearest first. At each node, it follows the first edge except error edges. */
 function findNextNodes(start: string, edges: Flow["edges"]): string[] {
   const nodes: string[] = [];
   let current = start;

@@ -97,9 +97,9 @@ const actualValue = (message: string): string =>
   (/ is "(.*)", wanted /s.exec(message)?.[1] ?? / is (.*), wanted /s.exec(message)?.[1]) || message;
 
 /**
- * Converts reasons to lines. If source and type match, they share a line. The conditions that the
- * trigger is active and that the tenant is right are left out if they hold. A trigger that is switched
- * off has no lines: only that decides.
+ * Converts reasons to lines. If source and type match, they share a line. Reasons that the trigger is
+ * active and that the tenant matches are left out. A trigger that is switched off has no lines, because
+ * its other conditions do not matter.
  */
 export function linesOf({ reasons }: Pick<ExplainedTrigger, "reasons">): Line[] {
   if (reasons.some(({ on, holds }) => on === "active" && !holds)) return [];
