@@ -10,8 +10,8 @@ process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
 
 const browserTests = "test/browser/**/*.test.ts";
 const workerdTests = "packages/*/src/**/*.workerd.test.ts";
-/** Tests that need PostgreSQL, start other processes, or load native code: each file has its own process. */
-const processTests = [
+/** Tests that need PostgreSQL, start other processes, or load native code. Each file runs in its own process. */
+const isolatedTests = [
   "packages/hub/src/{hosts,store/backends}/**/*.test.ts",
   "packages/hub/src/{apps/migrate-legacy-flows,runs/runner,runs/ticker-replicas,worker-entry}.test.ts",
   "test/**/*.test.ts",
@@ -19,11 +19,11 @@ const processTests = [
 
 export default defineConfig({
   test: {
-    // Stories mostly wait for child processes, so more workers than cores keep the cores busy.
+    // Stories mostly wait for child processes, so it takes more workers than cores to keep the cores busy.
     maxWorkers: availableParallelism() + 3,
     sequence: { sequencer: SlowFirstSequencer },
     reporters: ["default", "./test/support/closing-line-reporter.ts"],
-    // Runs once, for all projects.
+    // This setup runs once, for all projects.
     globalSetup: "test/support/build.ts",
     projects: [
       {
@@ -32,7 +32,7 @@ export default defineConfig({
           name: "node",
           environment: "node",
           pool: "forks",
-          include: processTests,
+          include: isolatedTests,
           exclude: [...configDefaults.exclude, workerdTests, browserTests],
           globalSetup: "test/support/global-setup.ts",
         },
@@ -43,10 +43,10 @@ export default defineConfig({
           name: "unit",
           environment: "node",
           pool: "forks",
-          // The start of a process takes longer than most of these files.
+          // Files share processes, because starting a process takes longer than most of these files.
           isolate: false,
           include: ["packages/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
-          exclude: [...configDefaults.exclude, workerdTests, ...processTests],
+          exclude: [...configDefaults.exclude, workerdTests, ...isolatedTests],
         },
       },
       {
@@ -54,7 +54,7 @@ export default defineConfig({
           cloudflareTest({
             main: "packages/hub/src/store/backends/durable-object.test-worker.ts",
             miniflare: {
-              // Must not be later than the date of the plugin's workerd.
+              // Must not be later than the release date of the plugin's workerd.
               compatibilityDate: "2026-09-01",
               durableObjects: { STORE: { className: "StoreObject", useSQLite: true } },
             },
@@ -70,7 +70,7 @@ export default defineConfig({
           pool: "forks",
           include: [browserTests],
           globalSetup: "test/browser/support/global-setup.ts",
-          // Browsers and stories would slow each other down: browsers come last, fewer in parallel.
+          // Browser tests and stories would slow each other down, so browser tests run last, with fewer workers.
           maxWorkers: availableParallelism() + 2,
           sequence: { groupOrder: 1 },
         },

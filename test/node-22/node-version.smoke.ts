@@ -3,12 +3,15 @@ import { execFileSync } from "node:child_process";
 import { expect, it } from "vitest";
 import manifest from "./package.json" with { type: "json" };
 
-const pinned = `v${manifest.devDependencies.node}`;
+const pinnedVersion = `v${manifest.devDependencies.node}`;
 
-it("runs the tests on the pinned Node", () => {
-  expect(process.version).toBe(pinned);
+it("runs the tests on the pinned Node version", () => {
+  expect(process.version).toBe(pinnedVersion);
 });
 
-it.each([process.execPath, "node"])("runs child processes on the pinned Node: %s", (node) => {
-  expect(execFileSync(node, ["--version"], { encoding: "utf8" }).trim()).toBe(pinned);
-});
+it.each([process.execPath, "node"])(
+  "starts child processes on the pinned Node version with the command %s",
+  (node) => {
+    expect(execFileSync(node, ["--version"], { encoding: "utf8" }).trim()).toBe(pinnedVersion);
+  },
+);

@@ -1,6 +1,6 @@
 /**
- * A smoke part of the suite on the oldest Node that we support. `npm run smoke -w @signalbox/node-22`
- * runs it from the root with this workspace's Node; the packages must be built.
+ * A subset of the test suite that runs as a smoke test on the oldest supported Node version. Build the
+ * packages first, then run `npm run smoke -w @signalbox/node-22`, which uses the Node of this workspace.
  */
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
