@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { expect, it } from "vitest";
 import { connectClient, createOAuthBrowser } from "../support/oauth-browser.ts";
-import { setUpFlows } from "./support/sample-desk.ts";
-import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+import { setUpFlows } from "./support/sample-hub.ts";
+import { findAccessibilityViolations, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
 
-it("gives a configuration that works when pasted, and says when the agent has called", async () => {
+it("shows a configuration that works when pasted, and when the agent has called", async () => {
   await setUpFlows(ui.call, "http://127.0.0.1:9");
   const page = await ui.open("/connect", { prepare: (page) => page.clock.install() });
   await page
@@ -28,7 +28,7 @@ it("gives a configuration that works when pasted, and says when the agent has ca
   await page.getByText("The agent called 5 min ago.").waitFor();
 });
 
-it("names clients that sign in first, and says when one has called", async () => {
+it("shows clients that sign in without a token first, and when such a client has called", async () => {
   const page = await ui.open("/connect");
   expect(await page.locator("pre").textContent()).toBe(
     `claude mcp add --transport http signalbox ${ui.url()}/mcp`,
@@ -42,7 +42,7 @@ it("names clients that sign in first, and says when one has called", async () =>
   await page.getByText(/^The agent called (just now|\d+ s ago)\.$/).waitFor();
 });
 
-it("says why the apps are missing", async () => {
+it("shows the message of the hub if the apps cannot be loaded", async () => {
   const page = await ui.open("/connect", {
     prepare: (page) =>
       page.route("**/api/apps?**", (route) =>
@@ -56,11 +56,11 @@ it("says why the apps are missing", async () => {
   await page.getByRole("alert").getByText("The token lacks the scope admin.").waitFor();
 });
 
-it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
+it.each(THEMES)("has no serious accessibility violation in the %s theme", async (colorScheme) => {
   const page = await ui.open("/connect", { colorScheme, reducedMotion: "reduce" });
   await page.getByRole("tab", { name: "Claude Code" }).waitFor();
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findAccessibilityViolations(page)).toEqual([]);
   await page.getByRole("button", { name: "Create a token" }).click();
   await page.getByText("Waiting for the first call with the new token…").waitFor();
-  expect(await findBarriers(page), "with a token").toEqual([]);
+  expect(await findAccessibilityViolations(page), "with a token").toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { listen, serveSdk2 } from "../support/mcp-servers.ts";
 import { serveOAuthMcp } from "../support/oauth-server.ts";
-import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+import { findAccessibilityViolations, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi({ SIGNALBOX_ALLOW_COMMANDS: "on" });
 
@@ -21,10 +21,10 @@ const FORECAST = {
   },
 };
 
-it("adds a server with an immediate check, and calls a tool by the form of its schema", async () => {
+it("adds a server and checks it at once, and calls a tool with a form from its schema", async () => {
   const server = await serveSdk2(
     {
-      forecast: (given) => ({ ...given, sky: "clear" }),
+      forecast: (args) => ({ ...args, sky: "clear" }),
       fail: () => ({ isError: true, content: [{ type: "text", text: "No such city: Atlantis" }] }),
     },
     { definitions: [FORECAST] },
@@ -87,7 +87,7 @@ it("adds a server with an immediate check, and calls a tool by the form of its s
   await page.getByRole("heading", { name: "No MCP server yet" }).waitFor();
 });
 
-it("is authorized by a person at the server, and signed out", async () => {
+it("authorizes a connection by a sign-in at the server, and signs it out", async () => {
   const server = await serveOAuthMcp({ tools: { forecast: () => ({ sky: "clear" }) } });
   const page = await ui.open("/connections");
   await page.getByRole("button", { name: "Add a connection" }).first().click();
@@ -117,7 +117,7 @@ it("is authorized by a person at the server, and signed out", async () => {
   await page.getByText("“mine” was deleted").waitFor();
 });
 
-/** A token endpoint for one client, as an authorization server has it. */
+/** Starts an OAuth token endpoint for one client. */
 const serveTokens = () =>
   listen((request, response) => {
     const isClient = request.headers.authorization === `Basic ${btoa("the-hub:the-client-secret")}`;
@@ -127,7 +127,7 @@ const serveTokens = () =>
     );
   });
 
-it("signs in as an OAuth client, and keeps, replaces and removes what is stored", async () => {
+it("connects as an OAuth client, and keeps, replaces and removes stored credentials and headers", async () => {
   const server = await serveSdk2({ forecast: () => ({ sky: "clear" }) });
   const tokens = await serveTokens();
   const page = await ui.open("/connections");
@@ -161,9 +161,9 @@ it("signs in as an OAuth client, and keeps, replaces and removes what is stored"
   await dialog.getByLabel("Client secret").fill("the-client-secret");
   await dialog.getByRole("button", { name: "Save and check" }).click();
   await detail.getByRole("img", { name: "responds", exact: true }).waitFor();
-  const last = () => server.requests.at(-1)?.headers;
-  expect(last()?.get("authorization")).toBe("Bearer granted");
-  expect(last()?.get("x-region")).toBe("eu-central");
+  const lastHeaders = () => server.requests.at(-1)?.headers;
+  expect(lastHeaders()?.get("authorization")).toBe("Bearer granted");
+  expect(lastHeaders()?.get("x-region")).toBe("eu-central");
 
   await detail.getByRole("button", { name: "Edit" }).click();
   await credentials.selectOption("none");
@@ -174,14 +174,14 @@ it("signs in as an OAuth client, and keeps, replaces and removes what is stored"
   await dialog.getByRole("button", { name: "Save and check" }).click();
   await dialog.waitFor({ state: "detached" });
   await expect.poll(() => detail.getByText("Credentials: OAuth client").count()).toBe(0);
-  // The check is a moment later.
-  await expect.poll(() => last()?.get("authorization")).toBeNull();
-  expect(last()?.get("x-region")).toBeNull();
+  // The connection is checked a moment later.
+  await expect.poll(() => lastHeaders()?.get("authorization")).toBeNull();
+  expect(lastHeaders()?.get("x-region")).toBeNull();
   await detail.getByRole("tab", { name: "Triggers" }).click();
   await page.getByRole("tabpanel").getByText("The server offers no triggers.").waitFor();
 });
 
-it("starts a server on the hub's machine", async () => {
+it("adds a server that the hub starts as a process, and shows that its command cannot be run", async () => {
   const page = await ui.open("/connections");
   await page.getByRole("button", { name: "Add a connection" }).first().click();
   const dialog = page.getByRole("dialog");
@@ -207,7 +207,7 @@ it("starts a server on the hub's machine", async () => {
   });
 });
 
-it("lists the flows that listen to a server, and gives the server a new callback token", async () => {
+it("lists the flows that subscribe to triggers of a server, and sends the server a new callback token", async () => {
   const tokens: unknown[] = [];
   const server = await serveSdk2({
     TRIGGER_LIST: () => ({
@@ -252,7 +252,7 @@ it("lists the flows that listen to a server, and gives the server a new callback
   await page.waitForURL(`**/flows/${flow.id}**`);
 });
 
-it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
+it.each(THEMES)("has no serious accessibility violation in the %s theme", async (colorScheme) => {
   const server = await serveSdk2({ forecast: () => ({}) }, { definitions: [FORECAST] });
   const { json } = await ui.call("POST", "/api/connections", {
     name: colorScheme,
@@ -261,12 +261,12 @@ it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
   const page = await ui.open(`/connections/${json.id}`, { colorScheme, reducedMotion: "reduce" });
   const detail = page.getByRole("complementary", { name: "Connection" });
   await detail.getByText("forecast").waitFor();
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findAccessibilityViolations(page)).toEqual([]);
   await detail.getByRole("button", { name: "Call forecast" }).click();
   await page.getByRole("textbox", { name: "City" }).waitFor();
-  expect(await findBarriers(page), "call a tool").toEqual([]);
+  expect(await findAccessibilityViolations(page), "call a tool").toEqual([]);
   await page.keyboard.press("Escape");
   await detail.getByRole("button", { name: "Edit" }).click();
   await page.getByRole("combobox", { name: "Credentials" }).selectOption("client_credentials");
-  expect(await findBarriers(page), "edit").toEqual([]);
+  expect(await findAccessibilityViolations(page), "edit").toEqual([]);
 });

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { deliver, issueOpened } from "../support/deliver.ts";
-import { findBarriers, useUi } from "./support/ui.ts";
+import { findAccessibilityViolations, useUi } from "./support/ui.ts";
 
 const ui = useUi();
 
@@ -11,40 +11,40 @@ const send = (title: string) =>
     body: JSON.stringify({ ...issueOpened, issue: { ...issueOpened.issue, title } }),
   });
 
-it("leads from an empty hub to the first flow, and shows events as they arrive", async () => {
+it("guides a person from an empty hub to the first flow", async () => {
   const page = await ui.open("/inbox", { colorScheme: "dark", reducedMotion: "reduce" });
-  const path = page.getByRole("region", { name: "First steps" });
+  const firstSteps = page.getByRole("region", { name: "First steps" });
   await page.getByRole("heading", { name: "No event is waiting" }).waitFor();
   await page.getByText("npx signalbox send github issues --action opened").waitFor();
   await page.getByText("Live", { exact: true }).waitFor();
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findAccessibilityViolations(page)).toEqual([]);
   await page.emulateMedia({ colorScheme: "light" });
   await expect.poll(() => page.locator("html").getAttribute("data-theme")).toBe("light");
-  expect(await findBarriers(page), "light").toEqual([]);
+  expect(await findAccessibilityViolations(page), "light").toEqual([]);
 
-  await path.getByRole("button", { name: "Send test event" }).click();
+  await firstSteps.getByRole("button", { name: "Send test event" }).click();
   await page.getByRole("dialog").getByRole("combobox", { name: "Source" }).waitFor();
-  expect(await findBarriers(page), "send a test event").toEqual([]);
+  expect(await findAccessibilityViolations(page), "send a test event").toEqual([]);
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await page.waitForURL(/inbox\/.+/);
   await page.getByRole("complementary", { name: "Event" }).waitFor();
 
-  await path.getByRole("button", { name: "Make a flow" }).click();
+  await firstSteps.getByRole("button", { name: "Make a flow" }).click();
   await page.getByRole("textbox", { name: "Name of the flow" }).fill("First flow");
   await page.getByRole("textbox", { name: "Name of the new app" }).fill("My desk");
   await page.getByRole("button", { name: "Create the flow" }).click();
   await page.waitForURL("**/flows/*");
 
   await page.goto(`${ui.url()}/inbox`);
-  await path.getByRole("button", { name: "Connect an agent" }).waitFor();
-  await path.getByRole("button", { name: "Hide the first steps" }).click();
+  await firstSteps.getByRole("button", { name: "Connect an agent" }).waitFor();
+  await firstSteps.getByRole("button", { name: "Hide the first steps" }).click();
   await page.reload();
   await page.getByRole("heading", { name: "Inbox", level: 1 }).waitFor();
   await rows(page).first().waitFor();
-  expect(await path.count()).toBe(0);
+  expect(await firstSteps.count()).toBe(0);
 });
 
-it("shows the first event by itself, and later ones only when asked", async () => {
+it("shows the first event automatically, and later ones only on request", async () => {
   const { json } = await ui.call("GET", "/api/events?limit=100");
   const ids = json.items.map(({ id }: { id: string }) => id);
   if (ids.length > 0) await ui.call("POST", "/api/events/bulk", { action: "processed", ids });
@@ -57,41 +57,42 @@ it("shows the first event by itself, and later ones only when asked", async () =
   const before = await rows(page).first().boundingBox();
   await send("The second");
   await send("The third");
-  const pill = page.getByRole("button", { name: "2 new events" });
-  await pill.waitFor();
+  const newEventsButton = page.getByRole("button", { name: "2 new events" });
+  await newEventsButton.waitFor();
   expect(await rows(page).count()).toBe(1);
   expect(await rows(page).first().boundingBox()).toEqual(before);
   await page.keyboard.press("n");
   await expect.poll(() => rows(page).count()).toBe(3);
   expect(await rows(page).first().textContent()).toContain("The third");
-  await expect.poll(() => pill.count()).toBe(0);
+  await expect.poll(() => newEventsButton.count()).toBe(0);
 });
 
-it("shows a change of another tab without moving a row", async () => {
-  const one = await ui.open("/inbox?view=all");
-  const other = await ui.open("/inbox?view=all");
-  for (const page of [one, other]) await rows(page).filter({ hasText: "The second" }).waitFor();
-  await one.getByText("Live", { exact: true }).waitFor();
-  await rows(other).filter({ hasText: "The second" }).click();
-  await other.getByRole("button", { name: "Mark processed" }).click();
-  await rows(one).filter({ hasText: "The second" }).getByText("processed").waitFor();
-  expect((await rows(one).allInnerTexts()).findIndex((text) => text.includes("The second"))).toBe(
-    1,
-  );
+it("shows a change from another tab without moving a row", async () => {
+  const firstTab = await ui.open("/inbox?view=all");
+  const secondTab = await ui.open("/inbox?view=all");
+  for (const page of [firstTab, secondTab])
+    await rows(page).filter({ hasText: "The second" }).waitFor();
+  await firstTab.getByText("Live", { exact: true }).waitFor();
+  await rows(secondTab).filter({ hasText: "The second" }).click();
+  await secondTab.getByRole("button", { name: "Mark processed" }).click();
+  await rows(firstTab).filter({ hasText: "The second" }).getByText("processed").waitFor();
+  expect(
+    (await rows(firstTab).allInnerTexts()).findIndex((text) => text.includes("The second")),
+  ).toBe(1);
 });
 
-it("says when the hub is gone, keeps what is shown, and goes on when it is back", async () => {
+it("shows that the hub is unreachable, keeps the list, and continues when the hub is back", async () => {
   const page = await ui.open("/inbox?view=all");
   await rows(page).first().waitFor();
   await page.getByText("Live", { exact: true }).waitFor();
-  let failed = 0;
+  let failedRequests = 0;
   page.on("requestfailed", (request) => {
-    if (request.url().endsWith("/api/session")) failed += 1;
+    if (request.url().endsWith("/api/session")) failedRequests += 1;
   });
   await ui.hub().stop("SIGKILL");
   await page.getByText("Not live").waitFor();
-  // The last attempt to find out whether the session has ended.
-  await expect.poll(() => failed).toBeGreaterThanOrEqual(3);
+  // After three attempts, the page no longer checks whether the session has ended.
+  await expect.poll(() => failedRequests).toBeGreaterThanOrEqual(3);
   expect(await rows(page).count()).toBeGreaterThan(0);
   await rows(page).first().click();
   await page.getByRole("tab", { name: "Payload" }).click();

@@ -1,22 +1,22 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { intercept } from "./support/intercept.ts";
-import { setUpFlows, startOutside } from "./support/sample-desk.ts";
-import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+import { setUpFlows, startExternalApi } from "./support/sample-hub.ts";
+import { findAccessibilityViolations, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
 
 beforeAll(async () => {
-  const outside = await startOutside();
-  await setUpFlows(ui.call, outside.url);
-  return outside.stop;
+  const externalApi = await startExternalApi();
+  await setUpFlows(ui.call, externalApi.url);
+  return externalApi.stop;
 });
 
 const card = (page: Page, name: string) =>
   page.getByRole("listitem").filter({ has: page.getByRole("link", { name, exact: true }) });
 
 describe("the cards of flows", () => {
-  it("are listed by app, with tools, what they listen to, and the state of the draft", async () => {
+  it("are listed by app, with their tools, events and the state of the draft", async () => {
     const page = await ui.open("/flows");
     const desk = page.getByRole("region", { name: "Desk" });
     await desk.getByText("/mcp/desk").waitFor();
@@ -27,15 +27,15 @@ describe("the cards of flows", () => {
     await card(page, "Greet customer").getByText("never published").waitFor();
   });
 
-  it("warn of a flow without triggers, in the words of the contract", async () => {
+  it("warn about a flow without triggers", async () => {
     const page = await ui.open("/flows");
     const warning = card(page, "Greet customer").getByRole("button", { name: "No triggers" });
     await warning.waitFor();
     expect(await warning.locator("svg.lucide-triangle-alert").count()).toBe(1);
     await warning.focus();
-    const tip = page.getByRole("tooltip");
-    await tip.waitFor();
-    expect(await tip.textContent()).toBe(
+    const tooltip = page.getByRole("tooltip");
+    await tooltip.waitFor();
+    expect(await tooltip.textContent()).toBe(
       "This flow has no trigger nodes and cannot be executed via MCP.",
     );
   });
@@ -53,7 +53,7 @@ describe("the cards of flows", () => {
     await card(page, "Digest").getByText("ran just now").waitFor();
   });
 
-  it("are found by name, tool and state", async () => {
+  it("are filtered by text and by state", async () => {
     const page = await ui.open("/flows");
     await card(page, "Digest").waitFor();
     const names = () => page.getByRole("main").locator("li a").allTextContents();
@@ -67,7 +67,7 @@ describe("the cards of flows", () => {
     await expect.poll(names).toHaveLength(7);
   });
 
-  it("can be duplicated and deleted; a copy has its own tool names, and its references", async () => {
+  it("can be duplicated and deleted, and a copy has new tool names and valid references", async () => {
     await ui.call("POST", "/api/apps/desk/flows", {
       name: "Copied",
       nodes: [
@@ -109,13 +109,13 @@ describe("the cards of flows", () => {
   });
 });
 
-it("shows an error in the server's own words, and teaches what a flow is if there is none", async () => {
+it("shows the message of the hub if loading fails, and explains what to do if there is no flow", async () => {
   const page = await ui.open();
-  const answer = (status: number, body: unknown) =>
+  const respondWith = (status: number, body: unknown) =>
     intercept(page, "**/api/flows?**", (route) =>
       route.fulfill({ status, contentType: "application/json", body: JSON.stringify(body) }),
     );
-  await answer(403, {
+  await respondWith(403, {
     title: "Forbidden",
     detail: "The token lacks the scope admin.",
     code: "forbidden",
@@ -123,15 +123,15 @@ it("shows an error in the server's own words, and teaches what a flow is if ther
   await page.goto(`${ui.url()}/flows`);
   await page.getByText("The token lacks the scope admin.").waitFor();
   await page.unroute("**/api/flows?**");
-  await answer(200, { items: [], next_cursor: null });
+  await respondWith(200, { items: [], next_cursor: null });
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByRole("heading", { name: "No flow yet" }).waitFor();
   await page.getByText("npx signalbox flows push DIR", { exact: true }).waitFor();
 });
 
-it("creates a flow in the app that there is, also if the apps load slowly", async () => {
-  const apps = async () => (await ui.call("GET", "/api/apps?limit=100")).json.items.length;
-  const before = await apps();
+it("creates a flow in an existing app, also if the apps load slowly", async () => {
+  const countApps = async () => (await ui.call("GET", "/api/apps?limit=100")).json.items.length;
+  const before = await countApps();
   const page = await ui.open();
   const released = Promise.withResolvers<void>();
   await intercept(page, "**/api/apps?**", async (route) => {
@@ -146,11 +146,11 @@ it("creates a flow in the app that there is, also if the apps load slowly", asyn
   released.resolve();
   await create.click();
   await page.waitForURL(/\/flows\/[0-9a-f-]{36}$/);
-  expect(await apps()).toBe(before);
+  expect(await countApps()).toBe(before);
 });
 
-it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
+it.each(THEMES)("has no serious accessibility violation in the %s theme", async (colorScheme) => {
   const page = await ui.open("/flows", { colorScheme, reducedMotion: "reduce" });
   await card(page, "Greet customer").waitFor();
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findAccessibilityViolations(page)).toEqual([]);
 });

@@ -2,27 +2,27 @@ import type { Page, Route } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { deliver, issueOpened } from "../support/deliver.ts";
 import { intercept } from "./support/intercept.ts";
-import { sendEvents, setUpFlows, startOutside } from "./support/sample-desk.ts";
-import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+import { sendEvents, setUpFlows, startExternalApi } from "./support/sample-hub.ts";
+import { findAccessibilityViolations, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
-const LAMP = "The lamp stays red after the train has passed";
+const LAMP_TITLE = "The lamp stays red after the train has passed";
 
 beforeAll(async () => {
-  const outside = await startOutside();
-  await setUpFlows(ui.call, outside.url);
+  const externalApi = await startExternalApi();
+  await setUpFlows(ui.call, externalApi.url);
   await sendEvents(ui.url());
-  return outside.stop;
+  return externalApi.stop;
 });
 
 const rows = (page: Page) => page.getByRole("region", { name: "Events" }).getByRole("link");
 const row = (page: Page, title: string) => rows(page).filter({ hasText: title });
 const detail = (page: Page) => page.getByRole("complementary", { name: "Event" });
-const tab = (page: Page, name: string) => page.getByRole("tab", { name }).click();
-const openLamp = async (page: Page) => {
-  // The hub's own sample has the same title.
-  await row(page, LAMP).last().click();
-  await detail(page).getByRole("heading", { name: LAMP }).waitFor();
+const selectTab = (page: Page, name: string) => page.getByRole("tab", { name }).click();
+const openLampEvent = async (page: Page) => {
+  // A test event of the hub has the same title, so the last row is opened.
+  await row(page, LAMP_TITLE).last().click();
+  await detail(page).getByRole("heading", { name: LAMP_TITLE }).waitFor();
 };
 
 describe("the list", () => {
@@ -35,9 +35,9 @@ describe("the list", () => {
     await row(page, "Fix the bell").getByText("no trigger matched").waitFor();
   });
 
-  it("filters by state, source, type, time and text, in the address", async () => {
+  it("filters by state, source, type, time and text, and stores the filters in the URL", async () => {
     const page = await ui.open();
-    await row(page, LAMP).waitFor();
+    await row(page, LAMP_TITLE).waitFor();
     await page.getByRole("radio", { name: "Failed" }).click();
     await expect.poll(() => rows(page).count()).toBe(1);
     expect(page.url()).toContain("view=failed");
@@ -60,7 +60,7 @@ describe("the list", () => {
     await expect.poll(() => rows(page).count()).toBe(13);
   });
 
-  it("keeps a blank that is typed in a pause, and the filter that is chosen meanwhile", async () => {
+  it("keeps a trailing space while a person types, and the filter that the person selects meanwhile", async () => {
     const page = await ui.open("/inbox?view=all");
     const field = page.getByRole("searchbox", { name: "Search events" });
     await field.fill("lamp ");
@@ -72,8 +72,8 @@ describe("the list", () => {
     expect(await field.inputValue()).toBe("lamp stays");
   });
 
-  it("says if the next page fails, and loads it only when asked", async () => {
-    let asked = 0;
+  it("shows an error if the next page fails to load, and loads it again only on request", async () => {
+    let requestCount = 0;
     const page = await ui.open("/inbox?view=all", {
       prepare: (page) =>
         page.route("**/api/events?**", async (route) => {
@@ -81,7 +81,7 @@ describe("the list", () => {
             const response = await route.fetch();
             return route.fulfill({ json: { ...(await response.json()), next_cursor: "next" } });
           }
-          asked += 1;
+          requestCount += 1;
           await route.fulfill({
             status: 400,
             contentType: "application/problem+json",
@@ -93,12 +93,12 @@ describe("the list", () => {
     await failure.waitFor();
     expect(await rows(page).count()).toBe(13);
     await page.getByRole("button", { name: "Try again" }).click();
-    await expect.poll(() => asked).toBe(2);
+    await expect.poll(() => requestCount).toBe(2);
     await failure.waitFor();
-    expect(asked).toBe(2);
+    expect(requestCount).toBe(2);
   });
 
-  it("keeps named views", async () => {
+  it("stores, deletes and restores named views", async () => {
     const page = await ui.open("/inbox?view=unmatched");
     await page.getByRole("button", { name: "Save view" }).click();
     await page.getByRole("textbox", { name: "Name of the view" }).fill("Nobody listens");
@@ -108,14 +108,14 @@ describe("the list", () => {
     await page.getByRole("link", { name: "Nobody listens" }).click();
     await page.waitForURL(/view=unmatched/);
     await page.getByRole("button", { name: "Views" }).click();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAccessibilityViolations(page)).toEqual([]);
     await page.getByRole("button", { name: "Delete the view Nobody listens" }).click();
     await page.getByRole("button", { name: "Save view" }).waitFor();
     await page.getByRole("button", { name: "Undo" }).click();
     await page.getByRole("button", { name: "Views" }).waitFor();
   });
 
-  it("says what to do if nothing matches, if nothing loads, and while it loads", async () => {
+  it("shows that no event matches, and an error from which it recovers with Try again", async () => {
     const page = await ui.open("/inbox?q=nothing-has-this-text");
     await page.getByRole("heading", { name: "No event matches these filters" }).waitFor();
     await intercept(page, "**/api/events?**", (route) =>
@@ -132,24 +132,24 @@ describe("the list", () => {
     await page.goto(`${ui.url()}/inbox?view=failed`);
     await page.getByText("The database does not respond. Check DATABASE_URL.").waitFor();
     await page.unroute("**/api/events?**");
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
     await intercept(page, "**/api/events?**", async (route) => {
-      asked.resolve();
+      requested.resolve();
       await release.promise;
       await route.continue();
     });
     await page.getByRole("button", { name: "Try again" }).click();
-    await asked.promise;
+    await requested.promise;
     release.resolve();
     await expect.poll(() => rows(page).count()).toBe(1);
   });
 });
 
-describe("the keys", () => {
-  it("move, select, mark with a way back, and show why", async () => {
+describe("the keyboard", () => {
+  it("moves, selects, marks events as processed with an undo, and shows why triggers fired", async () => {
     const page = await ui.open();
-    await row(page, LAMP).waitFor();
+    await row(page, LAMP_TITLE).waitFor();
     const first = rows(page).first();
     await page.keyboard.press("j");
     expect(await first.getAttribute("aria-current")).toBe("true");
@@ -165,7 +165,7 @@ describe("the keys", () => {
     await page.getByText("1 event marked as processed").waitFor();
     await expect.poll(() => rows(page).count()).toBe(12);
     await page.getByRole("button", { name: "Undo" }).click();
-    // The list changes at once; this message comes after the hub's response.
+    // The list changes at once. The message appears after the response of the hub.
     await page.getByText("1 event marked as waiting").waitFor();
     await expect.poll(() => rows(page).count()).toBe(13);
 
@@ -182,20 +182,20 @@ describe("the keys", () => {
     await expect.poll(() => rows(page).count()).toBe(13);
   });
 
-  it("mark an event also if an older answer of the hub arrives later", async () => {
+  it("marks an event as processed, also if an outdated response of the hub arrives later", async () => {
     const page = await ui.open();
-    await row(page, LAMP).waitFor();
-    const asked = Promise.withResolvers<void>();
+    await row(page, LAMP_TITLE).waitFor();
+    const requested = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
-    const holdAnswer = async (route: Route) => {
+    const holdResponse = async (route: Route) => {
       const response = await route.fetch();
-      asked.resolve();
+      requested.resolve();
       await release.promise;
       await route.fulfill({ response });
     };
-    await intercept(page, "**/api/events?**", holdAnswer, { times: 1 });
+    await intercept(page, "**/api/events?**", holdResponse, { times: 1 });
     await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
-    await asked.promise;
+    await requested.promise;
     await page.keyboard.press("j");
     await page.keyboard.press("e");
     await page.getByText("1 event marked as processed").waitFor();
@@ -208,11 +208,11 @@ describe("the keys", () => {
     await expect.poll(() => rows(page).count()).toBe(13);
   });
 
-  it("do an action once while they are held, and put the list right if it fails", async () => {
+  it("runs an action once while a key is held down, and restores the list if the action fails", async () => {
     const page = await ui.open("/inbox?view=all");
-    await row(page, LAMP).waitFor();
+    await row(page, LAMP_TITLE).waitFor();
     await page.keyboard.press("j");
-    // The second one is a repetition of the first.
+    // The second `down` is a key repeat, because the key was not released.
     await page.keyboard.down("x");
     await page.keyboard.down("x");
     await page.keyboard.up("x");
@@ -222,10 +222,10 @@ describe("the keys", () => {
     await page.getByText("The hub does not respond").waitFor();
     expect(await rows(page).first().getByText("processed").count()).toBe(0);
     await page.getByText("1 event selected").waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAccessibilityViolations(page)).toEqual([]);
   });
 
-  it("replay an event, and say if nothing matched", async () => {
+  it("replays an event, and shows whether a trigger matched", async () => {
     const page = await ui.open();
     await row(page, "Fix the bell").click();
     await detail(page).getByRole("heading", { name: "Fix the bell" }).waitFor();
@@ -239,18 +239,18 @@ describe("the keys", () => {
 });
 
 describe("an event", () => {
-  it("shows its payload as a tree with search, and gives the path of a value", async () => {
+  it("shows its payload as a tree with a search, and copies the path of a value", async () => {
     const page = await ui.open("/inbox", { permissions: ["clipboard-read", "clipboard-write"] });
-    await openLamp(page);
-    await tab(page, "Payload");
+    await openLampEvent(page);
+    await selectTab(page, "Payload");
     const tree = page.getByRole("tree", { name: "payload" });
     const copied = () => page.evaluate(() => navigator.clipboard.readText());
     await tree.getByText("Seen at signal 12, twice this week.", { exact: false }).waitFor();
     await page.getByRole("searchbox", { name: "Search in payload" }).fill("d876e3");
     await page.getByText("1 of 1").waitFor();
-    const hit = tree.getByRole("treeitem").filter({ hasText: "d876e3" });
-    await hit.hover();
-    await hit.getByRole("button", { name: "Copy the path issue.labels[0].color" }).click();
+    const matchingItem = tree.getByRole("treeitem").filter({ hasText: "d876e3" });
+    await matchingItem.hover();
+    await matchingItem.getByRole("button", { name: "Copy the path issue.labels[0].color" }).click();
     await expect.poll(copied).toBe("issue.labels[0].color");
     await tree.focus();
     await page.keyboard.press("Home");
@@ -264,12 +264,12 @@ describe("an event", () => {
     await page.keyboard.press("c");
     await page.getByText("Path copied").waitFor();
     await expect.poll(copied).toBe("issue");
-    // The search opens what hides a hit.
+    // The search expands the parents of a matching value.
     await page.getByRole("searchbox", { name: "Search in payload" }).fill("question");
     await tree.getByText('"question"').waitFor();
   });
 
-  it("gives a path also without the clipboard API, which pages of plain HTTP lack", async () => {
+  it("copies its link also without the clipboard API, which pages over plain HTTP lack", async () => {
     const page = await ui.open("/inbox", {
       permissions: ["clipboard-read"],
       prepare: (page) =>
@@ -279,7 +279,7 @@ describe("an event", () => {
           Object.defineProperty(navigator, "clipboard", { value: undefined });
         }),
     });
-    await openLamp(page);
+    await openLampEvent(page);
     await page.getByRole("button", { name: "Copy a link to the event" }).click();
     await page.getByRole("button", { name: "Copied" }).waitFor();
     const copied = await page.evaluate(() =>
@@ -293,7 +293,7 @@ describe("an event", () => {
     await deliver(ui.url(), { type: "push", body: JSON.stringify(body) });
     const { json } = await ui.call("GET", "/api/events?limit=1");
     const page = await ui.open(`/inbox/${json.items[0].id}?view=all`);
-    await tab(page, "Payload");
+    await selectTab(page, "Payload");
     const panel = page.getByRole("tabpanel");
     await panel.getByText("The first 262.1 KB of 9.0 MB, as text").waitFor();
     await panel.getByRole("button", { name: "Load more" }).click();
@@ -306,10 +306,10 @@ describe("an event", () => {
 
   it("shows its headers and its runs", async () => {
     const page = await ui.open();
-    await openLamp(page);
-    await tab(page, "Headers");
+    await openLampEvent(page);
+    await selectTab(page, "Headers");
     await detail(page).getByText("x-github-event").waitFor();
-    await tab(page, "Runs");
+    await selectTab(page, "Runs");
     await detail(page)
       .getByRole("link", { name: /Issue triage/ })
       .last()
@@ -317,10 +317,10 @@ describe("an event", () => {
     await page.waitForURL("**/runs/*");
   });
 
-  it("explains every trigger, and marks the deciding field in the payload", async () => {
+  it("explains the verdict of every trigger, and marks the compared field in the payload", async () => {
     const page = await ui.open();
-    await openLamp(page);
-    await tab(page, "Why");
+    await openLampEvent(page);
+    await selectTab(page, "Why");
     const hotline = detail(page).locator("section").filter({ hasText: "Bug hotline / New bug" });
     await hotline.getByText("did not start").waitFor();
     const deciding = hotline.getByText('issue.labels[].name is "question", wanted "bug"');
@@ -331,9 +331,9 @@ describe("an event", () => {
     await expect.poll(async () => (await marked.allInnerTexts()).join(" ")).toContain("question");
   });
 
-  it("becomes a flow", async () => {
+  it("creates a flow with a trigger that matches it", async () => {
     const page = await ui.open();
-    await openLamp(page);
+    await openLampEvent(page);
     await page.getByRole("button", { name: "Make a flow from this event" }).click();
     await page.getByRole("textbox", { name: "Name of the flow" }).fill("From the lamp");
     await page.getByRole("button", { name: "Create the flow" }).click();
@@ -351,16 +351,16 @@ describe("an event", () => {
     await ui.call("DELETE", `/api/flows/${json.id}`);
   });
 
-  it("opens by its link, also if the list does not contain it", async () => {
+  it("opens by its URL, also if the list does not contain it", async () => {
     const { json } = await ui.call("GET", "/api/events?text=lamp%20stays&limit=1");
     const page = await ui.open(`/inbox/${json.items[0].id}?view=failed`);
-    await detail(page).getByRole("heading", { name: LAMP }).waitFor();
+    await detail(page).getByRole("heading", { name: LAMP_TITLE }).waitFor();
     await page.goto(`${ui.url()}/inbox/01a1e34d-fd1d-706c-8f93-000000000000`);
     await detail(page).getByRole("alert").waitFor();
   });
 });
 
-it("sends a test event from the product", async () => {
+it("sends a test event, and opens it", async () => {
   const page = await ui.open();
   await page.getByRole("button", { name: "Send test event" }).click();
   await page.getByRole("button", { name: "Send", exact: true }).click();
@@ -369,16 +369,16 @@ it("sends a test event from the product", async () => {
 });
 
 it("shows hostile text as text, without breaking the layout", async () => {
-  const word = "W".repeat(10_000);
-  const title = `<img src=x onerror="document.title='owned'"> ${word}`;
+  const longWord = "W".repeat(10_000);
+  const title = `<img src=x onerror="document.title='owned'"> ${longWord}`;
   const body = {
     action: "opened",
     issue: {
       number: 9,
       title,
-      body: `<script>alert(1)</script> \u202Eright-to-left مرحبا بالعالم ${word}`,
-      labels: [{ name: `"><b>${word}` }],
-      [`<i>${word}`]: word,
+      body: `<script>alert(1)</script> \u202Eright-to-left مرحبا بالعالم ${longWord}`,
+      labels: [{ name: `"><b>${longWord}` }],
+      [`<i>${longWord}`]: longWord,
     },
     repository: { full_name: `octo/${"r".repeat(100)}`, owner: { id: 1, login: "octo" } },
     sender: { login: "مرحبا" },
@@ -388,23 +388,25 @@ it("shows hostile text as text, without breaking the layout", async () => {
   await rows(page).first().click();
   await detail(page).waitFor();
   for (const name of ["Summary", "Payload", "Headers", "Why"]) {
-    await tab(page, name);
+    await selectTab(page, name);
     const overflow = await page.evaluate(
       () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
     );
     expect(overflow, name).toBeLessThanOrEqual(0);
-    const wide = await detail(page).evaluate((aside) => aside.scrollWidth - aside.clientWidth);
-    expect(wide, name).toBeLessThanOrEqual(0);
+    const detailOverflow = await detail(page).evaluate(
+      (aside) => aside.scrollWidth - aside.clientWidth,
+    );
+    expect(detailOverflow, name).toBeLessThanOrEqual(0);
   }
   expect(await page.title()).toBe("Inbox · Signalbox");
   expect(await page.locator("img[src=x], main script, main b:has-text('WWWW')").count()).toBe(0);
 });
 
-it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
+it.each(THEMES)("has no serious accessibility violation in the %s theme", async (colorScheme) => {
   const page = await ui.open("/inbox", { colorScheme, reducedMotion: "reduce" });
-  await openLamp(page);
+  await openLampEvent(page);
   for (const name of ["Summary", "Payload", "Headers", "Why", "Runs"]) {
-    await tab(page, name);
-    expect(await findBarriers(page), name).toEqual([]);
+    await selectTab(page, name);
+    expect(await findAccessibilityViolations(page), name).toEqual([]);
   }
 });

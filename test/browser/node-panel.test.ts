@@ -1,4 +1,4 @@
-/** The panel of a node: its form, the MCP tool, references from real data, code with errors in place. */
+/** The panel of a node: its form, the section of the MCP tool, references to data of past runs, and code editors. */
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { serveSdk2 } from "../support/mcp-servers.ts";
@@ -13,32 +13,32 @@ import {
   tile,
   useCanvas,
 } from "./support/canvas.ts";
-import { startOutside } from "./support/sample-desk.ts";
-import { findBarriers, useUi } from "./support/ui.ts";
+import { startExternalApi } from "./support/sample-hub.ts";
+import { findAccessibilityViolations, useUi } from "./support/ui.ts";
 
 const ui = useUi();
-const { stored, newFlow, open } = useCanvas(ui);
-let outside: string;
+const { getFlow, createFlow, openFlow } = useCanvas(ui);
+let externalUrl: string;
 
 beforeAll(async () => {
-  const server = await startOutside();
-  outside = server.url;
+  const server = await startExternalApi();
+  externalUrl = server.url;
   await ui.call("POST", "/api/apps", { slug: "desk", name: "Desk" });
   return server.stop;
 });
 
-const parametersOf = async (id: string, nth = 0) => (await stored(id)).nodes[nth].parameters;
+const parametersOf = async (id: string, index = 0) => (await getFlow(id)).nodes[index].parameters;
 const openNode = async (id: string, name: string): Promise<Page> => {
-  const page = await open(id);
+  const page = await openFlow(id);
   await clickTile(page, name);
   await panel(page, name).waitFor();
   return page;
 };
 
 describe("the section MCP Tool", () => {
-  it("has a derived name that is checked as the name is typed", async () => {
-    await newFlow("Taken", [intent("Triage issue")]);
-    const id = await newFlow(
+  it("derives the tool name from the name of the node, and checks it while the person types", async () => {
+    await createFlow("Taken", [intent("Triage issue")]);
+    const id = await createFlow(
       "Named",
       [intent("Ask"), node("end", "Return", "End", 400, 100, { value: "{{ trigger }}" })],
       [edge("Ask", "end")],
@@ -59,18 +59,18 @@ describe("the section MCP Tool", () => {
     await dialog.getByRole("button", { name: "Keep the name" }).click();
     await expect.poll(() => name.inputValue()).toBe("Ask");
     await name.fill("Triage issue");
-    // Leaving the panel asks too, and loses nothing.
+    // Leaving the panel opens the dialog too, and keeps the new name.
     await page.locator(".react-flow__pane").click({ position: { x: 30, y: 30 } });
     await dialog.getByRole("button", { name: "Rename", exact: true }).click();
     await expect.poll(async () => (await parametersOf(id)).toolName).toBe("triage_issue_2");
     await tile(page, "Triage issue").getByText("triage_issue_2").waitFor();
   });
 
-  it("does not ask for a new name of a tool that no agent knows yet", async () => {
-    const id = await newFlow("Unpublished", [intent("First name"), intent("Neighbour", 300)]);
+  it("renames a tool that was never published without asking", async () => {
+    const id = await createFlow("Unpublished", [intent("First name"), intent("Neighbour", 300)]);
     const page = await openNode(id, "First name");
     const name = panel(page, "First name").getByRole("textbox", { name: "Name", exact: true });
-    // Also the other tools of the draft have names.
+    // The name of another tool of the same draft is not available.
     await name.fill("Neighbour");
     await panel(page, "First name").getByText("neighbour_2", { exact: true }).waitFor();
     await name.fill("Second name");
@@ -78,8 +78,8 @@ describe("the section MCP Tool", () => {
     await expect.poll(async () => (await parametersOf(id)).toolName).toBe("second_name");
   });
 
-  it("edits description, parameters, active, and when to use the tool", async () => {
-    const id = await newFlow("Tool", [intent("Weather")]);
+  it("edits the description, the parameters, the active state and when to use the tool", async () => {
+    const id = await createFlow("Tool", [intent("Weather")]);
     const page = await openNode(id, "Weather");
     const section = panel(page, "Weather").getByRole("region", { name: "MCP Tool" });
     const field = (name: string) => section.getByRole("textbox", { name, exact: true });
@@ -125,17 +125,17 @@ describe("the section MCP Tool", () => {
     await section.getByText("duplicate parameter city").waitFor();
     await section.getByRole("button", { name: "Remove city" }).last().click();
     await expect.poll(async () => (await parametersOf(id)).parameters.length).toBe(3);
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAccessibilityViolations(page)).toEqual([]);
   });
 });
 
 describe("the parameters of a tool", () => {
-  it("keep their own values when one before them is removed", async () => {
+  it("keep their values when an earlier parameter is removed", async () => {
     const [size, color] = [
       { name: "size", type: "enum", enum: ["small", "large"] },
       { name: "color", type: "enum", enum: ["red", "blue"] },
     ];
-    const id = await newFlow("Enums", [intent("Pick", 100, { parameters: [size, color] })]);
+    const id = await createFlow("Enums", [intent("Pick", 100, { parameters: [size, color] })]);
     const page = await openNode(id, "Pick");
     const form = panel(page, "Pick");
     await form.getByRole("button", { name: "Remove size" }).click();
@@ -151,30 +151,30 @@ describe("the parameters of a tool", () => {
 });
 
 describe("the form", () => {
-  it("keeps what few flows need closed until it is used", async () => {
-    const id = await newFlow("Advanced", [
+  it("keeps a section of rarely used settings closed until a setting is used", async () => {
+    const id = await createFlow("Advanced", [
       intent("Ask"),
       intent("Limited", 300, { concurrency: { most: 2 } }),
     ]);
     const page = await openNode(id, "Ask");
-    const most = (name: string) => panel(page, name).getByRole("textbox", { name: /^Most/ });
+    const limitField = (name: string) => panel(page, name).getByRole("textbox", { name: /^Most/ });
     const summary = panel(page, "Ask").getByText("Concurrency", { exact: true });
     await summary.waitFor();
-    expect(await most("Ask").count()).toBe(0);
+    expect(await limitField("Ask").count()).toBe(0);
     await summary.click();
-    await most("Ask").fill("3");
+    await limitField("Ask").fill("3");
     await expect.poll(async () => (await parametersOf(id)).concurrency).toEqual({ most: 3 });
-    await most("Ask").fill("");
+    await limitField("Ask").fill("");
     await expect.poll(async () => (await parametersOf(id)).concurrency).toBeUndefined();
-    expect(await most("Ask").isVisible()).toBe(true);
+    expect(await limitField("Ask").isVisible()).toBe(true);
     await clickTile(page, "Limited");
-    await most("Limited").waitFor();
+    await limitField("Limited").waitFor();
   });
 
-  it("is drawn from the schema, and shows what is wrong at the field", async () => {
-    const id = await newFlow(
+  it("has a field for each property of the schema, and shows errors at the field", async () => {
+    const id = await createFlow(
       "Form",
-      [intent("Ask"), node("call", "HttpRequest", "Call", 400, 100, { url: `${outside}/x` })],
+      [intent("Ask"), node("call", "HttpRequest", "Call", 400, 100, { url: `${externalUrl}/x` })],
       [edge("Ask", "call")],
     );
     const page = await openNode(id, "Call");
@@ -200,12 +200,12 @@ describe("the form", () => {
       .waitFor();
   });
 
-  it("inserts references from the real data of past runs, also into code", async () => {
-    const id = await newFlow(
+  it("inserts references to the data of past runs, also into code", async () => {
+    const id = await createFlow(
       "References",
       [
         intent("Ask"),
-        node("fetch", "HttpRequest", "Fetch", 400, 100, { url: `${outside}/issue` }),
+        node("fetch", "HttpRequest", "Fetch", 400, 100, { url: `${externalUrl}/issue` }),
         node("shape", "Transform", "Shape", 700, 100, { expression: "1" }),
         node("end", "Return", "End", 1000, 100, { value: "Answer: " }),
       ],
@@ -221,13 +221,13 @@ describe("the form", () => {
     await dialog.getByRole("button", { name: /^Fetch/ }).click();
     await dialog.getByRole("searchbox", { name: "Search in Data of Fetch" }).fill("bug");
     await dialog.getByText("1 of 1").waitFor();
-    const hit = dialog.getByRole("treeitem").filter({ hasText: "bug" });
-    await hit.hover();
-    await hit.getByRole("button", { name: "Insert" }).click();
+    const matchingItem = dialog.getByRole("treeitem").filter({ hasText: "bug" });
+    await matchingItem.hover();
+    await matchingItem.getByRole("button", { name: "Insert" }).click();
     await expect
       .poll(async () => (await parametersOf(id, 3)).value)
       .toBe("Answer: {{ fetch.body.labels[0] }}");
-    expect((await stored(id)).errors).toEqual([]);
+    expect((await getFlow(id)).errors).toEqual([]);
 
     await clickTile(page, "Shape");
     const code = panel(page, "Shape").getByRole("textbox", { name: "Expression" });
@@ -236,11 +236,11 @@ describe("the form", () => {
     await panel(page, "Shape").getByRole("button", { name: "Insert a reference" }).click();
     await dialog.getByRole("button", { name: /^Fetch/ }).click();
     const tree = dialog.getByRole("tree");
-    // By keyboard: the row that is active, with Enter.
+    // Enter inserts the active row of the tree.
     await tree.focus();
     await tree.getByText("labels").waitFor();
     const rows = await tree.getByRole("treeitem").allInnerTexts();
-    for (let at = 0; at < rows.findIndex((row) => row.includes("labels")); at += 1)
+    for (let step = 0; step < rows.findIndex((row) => row.includes("labels")); step += 1)
       await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
     await expect
@@ -250,12 +250,12 @@ describe("the form", () => {
 
   it("offers secrets only where they stay secret", async () => {
     await ui.call("PUT", "/api/secrets/API_KEY", { value: "a-secret-value" });
-    const id = await newFlow(
+    const id = await createFlow(
       "Secrets",
       [
         intent("Ask"),
         node("call", "HttpRequest", "Call", 400, 100, {
-          url: outside,
+          url: externalUrl,
           headers: { authorization: "Bearer " },
         }),
       ],
@@ -275,8 +275,8 @@ describe("the form", () => {
     expect(await dialog.getByRole("button", { name: /^Secrets/ }).count()).toBe(0);
   });
 
-  it("marks errors of JSONata, JavaScript and JSON where they are", async () => {
-    const id = await newFlow(
+  it("marks errors of JSONata, JavaScript and JSON at their position", async () => {
+    const id = await createFlow(
       "Code",
       [
         intent("Ask"),
@@ -310,7 +310,7 @@ describe("the form", () => {
     await error.waitFor();
   });
 
-  it("lists the tools of a connection, with a form of the tool's own schema", async () => {
+  it("lists the tools of a connection, with a form from the schema of the selected tool", async () => {
     const server = await serveSdk2(
       { forecast: ({ city }) => ({ city, sky: "clear" }), alert: () => ({}) },
       {
@@ -338,7 +338,7 @@ describe("the form", () => {
       name: "weather",
       url: server.url,
     });
-    const id = await newFlow(
+    const id = await createFlow(
       "Tools",
       [intent("Ask"), node("call", "CallTool", "Call", 400, 100)],
       [edge("Ask", "call")],
@@ -357,7 +357,7 @@ describe("the form", () => {
         tool: "forecast",
         arguments: { city: "Bern", days: 3 },
       });
-    // Arguments that the other tool does not have would be invisible.
+    // The form removes arguments that the new tool does not have, because it could not show them.
     await form.getByRole("combobox", { name: "Tool" }).selectOption("alert");
     await form.getByRole("textbox", { name: "Level" }).waitFor();
     await expect
@@ -371,8 +371,8 @@ describe("the form", () => {
     await server.close();
   });
 
-  it("lists flows and their triggers, with the input that the trigger takes", async () => {
-    const called = await newFlow(
+  it("lists flows and their triggers, with fields for the input of the selected trigger", async () => {
+    const calledFlow = await createFlow(
       "Called",
       [
         intent("Greet", 100, { parameters: [{ name: "who", type: "string" }] }),
@@ -380,8 +380,8 @@ describe("the form", () => {
       ],
       [edge("Greet", "end")],
     );
-    await ui.call("POST", `/api/flows/${called}/publish`, { note: "" });
-    const id = await newFlow(
+    await ui.call("POST", `/api/flows/${calledFlow}/publish`, { note: "" });
+    const id = await createFlow(
       "Caller",
       [intent("Start"), node("call", "CallFlow", "Call", 400, 100)],
       [edge("Start", "call")],
@@ -393,6 +393,6 @@ describe("the form", () => {
     await form.getByRole("textbox", { name: "Who" }).fill("Ada");
     await expect
       .poll(() => parametersOf(id, 1))
-      .toEqual({ flow: called, trigger: "greet", input: { who: "Ada" } });
+      .toEqual({ flow: calledFlow, trigger: "greet", input: { who: "Ada" } });
   });
 });

@@ -1,18 +1,18 @@
 /**
- * The consent page in a browser: what depends on how browsers treat `SameSite`, `Origin` and
- * `form-action` shows only there.
+ * Tests the consent page in a browser, because only a browser implements `SameSite`, `Origin` and
+ * `form-action`.
  */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+import { findAccessibilityViolations, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
 const VERIFIER = "v".repeat(43);
 
-/** A web app on another site: `localhost` is not `127.0.0.1`. */
+/** Starts a web app on another site than the hub: `localhost` instead of `127.0.0.1`. */
 async function startApp(redirect: string, hub = ui.url()) {
   const registered = await fetch(`${hub}/oauth/register`, {
     method: "POST",
@@ -40,17 +40,17 @@ async function startApp(redirect: string, hub = ui.url()) {
   return { app, client_id, link };
 }
 
-it("a browser that has to sign in continues after that, also by a link in another tab", async () => {
+it("a page that needs a sign-in continues after a sign-in with a link in another tab", async () => {
   const page = await ui.open("/oauth/device");
   await page.context().clearCookies();
   await page.goto(`${ui.url()}/oauth/device`);
   await page.getByText("npx signalbox open").waitFor();
-  const other = await page.context().newPage();
-  await other.goto(await ui.link());
+  const otherTab = await page.context().newPage();
+  await otherTab.goto(await ui.link());
   await page.getByRole("heading", { name: "Connect a device" }).waitFor();
 });
 
-it("fits the pages on the screen of a phone", async () => {
+it("fits the OAuth pages on the screen of a phone", async () => {
   const { link } = await startApp("http://localhost/callback");
   const page = await ui.open("/oauth/device", { viewport: { width: 390, height: 844 } });
   const expectToFit = async (title: string) => {
@@ -65,20 +65,20 @@ it("fits the pages on the screen of a phone", async () => {
   await expectToFit("The request cannot be answered");
 });
 
-it("another site gets a code after consent, and is disconnected in the settings", async () => {
+it("another site gets a code after consent, and loses access when it is disconnected in the settings", async () => {
   const { app, client_id } = await startApp("http://localhost/callback");
   const page = await ui.open("/oauth/device");
-  const expectNoBarriers = async () => {
+  const expectAccessible = async () => {
     for (const colorScheme of THEMES) {
       await page.emulateMedia({ colorScheme });
-      expect(await findBarriers(page)).toEqual([]);
+      expect(await findAccessibilityViolations(page)).toEqual([]);
     }
   };
-  await expectNoBarriers();
+  await expectAccessible();
   await page.goto(app);
   await page.getByRole("link", { name: "Connect" }).click();
   await page.getByRole("heading", { name: "Allow Web app to use this hub?" }).waitFor();
-  await expectNoBarriers();
+  await expectAccessible();
   await page.getByRole("button", { name: "Allow" }).click();
   await page.waitForURL(`${app}/callback?code=*`);
   const { searchParams } = new URL(page.url());
@@ -91,30 +91,30 @@ it("another site gets a code after consent, and is disconnected in the settings"
     body: new URLSearchParams(form),
   });
   const { access_token } = (await issued.json()) as { access_token: string };
-  const use = async () =>
+  const fetchStatus = async () =>
     (
       await fetch(`${ui.url()}/pending-status`, {
         headers: { authorization: `Bearer ${access_token}` },
       })
     ).status;
-  expect(await use()).toBe(200);
+  expect(await fetchStatus()).toBe(200);
   await page.goto(`${ui.url()}/settings/apps`);
   await page.getByRole("button", { name: "Disconnect Web app" }).click();
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findAccessibilityViolations(page)).toEqual([]);
   await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
   await page.getByRole("heading", { name: "No app is connected" }).waitFor();
-  await expect.poll(use).toBe(401);
+  await expect.poll(fetchStatus).toBe(401);
 });
 
-it("a client that knows the hub as localhost is connected after a sign-in with the printed link", async () => {
+it("a client that uses the hub as localhost gets a token after a sign-in with a link to 127.0.0.1", async () => {
   const hub = ui.url().replace("127.0.0.1", "localhost");
   const { app, client_id, link } = await startApp("http://localhost/callback", hub);
   const page = await ui.open("/sign-in");
   await page.context().clearCookies();
   await page.goto(link);
   await page.getByText("npx signalbox open").waitFor();
-  const other = await page.context().newPage();
-  await other.goto(await ui.link());
+  const otherTab = await page.context().newPage();
+  await otherTab.goto(await ui.link());
   await page.getByRole("button", { name: "Allow" }).click();
   await page.waitForURL(`${app}/callback?code=*`);
   const { searchParams } = new URL(page.url());

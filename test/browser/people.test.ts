@@ -1,6 +1,6 @@
 import { afterAll, expect, it } from "vitest";
 import { startFakeGithub } from "../support/fake-github.ts";
-import { findBarriers, useUi } from "./support/ui.ts";
+import { findAccessibilityViolations, useUi } from "./support/ui.ts";
 
 const github = await startFakeGithub();
 afterAll(() => github.close());
@@ -11,29 +11,29 @@ const acmeApp = github.install("acme");
 
 const ui = useUi({
   ...github.env,
-  // Another site than the hub: SameSite counts.
+  // `localhost` is another site than the hub on 127.0.0.1, so the `SameSite` attribute of cookies has an effect.
   GITHUB_URL: github.url.replace("127.0.0.1", "localhost"),
   SIGNALBOX_TENANCY: "github",
   SIGNALBOX_MEMBERSHIP_RECHECK: "1",
 });
 
-/** Opens a page without a session, and signs in from there. */
+/** Opens a page without a session, and signs in with GitHub from there. */
 async function signIn(login: string, path: string, colorScheme: "light" | "dark" = "light") {
   const page = await ui.open("/sign-in", { colorScheme });
   await page.context().clearCookies();
   await page.goto(`${ui.url()}${path}`);
   const button = page.getByRole("link", { name: "Sign in with GitHub" });
   await button.waitFor();
-  // The command is for the operator, on the machine of the hub.
+  // Only the operator can use the command, on the machine of the hub.
   expect(await page.getByText("npx signalbox open").isVisible()).toBe(false);
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findAccessibilityViolations(page)).toEqual([]);
   github.setBrowserUser(login);
   await button.click();
   await page.waitForURL(`**${path}`);
   return { page, account: page.getByRole("button", { name: "Theme and session" }) };
 }
 
-it("shows a member the inbox and runs, until the membership ends", async () => {
+it("shows a member only the inbox, the runs and how to connect an agent, until the membership ends", async () => {
   github.setMember("acme", "bob");
   const { page, account } = await signIn("bob", "/runs?view=failed", "dark");
   await page.getByRole("heading", { name: "Runs", level: 1 }).waitFor();
@@ -50,7 +50,7 @@ it("shows a member the inbox and runs, until the membership ends", async () => {
   await page.keyboard.press("Escape");
   await page.goto(`${ui.url()}/flows`);
   await page.getByRole("heading", { name: "This page is for admins" }).waitFor();
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findAccessibilityViolations(page)).toEqual([]);
   await page.goto(`${ui.url()}/connect`);
   await page.getByText("claude mcp add").waitFor();
 
@@ -58,14 +58,14 @@ it("shows a member the inbox and runs, until the membership ends", async () => {
   await page.getByRole("heading", { name: "No inbox yet" }).waitFor();
   const install = page.getByRole("link", { name: "Install the App" });
   expect(await install.getAttribute("href")).toMatch(/\/apps\/signalbox-test\/installations\/new$/);
-  expect(await findBarriers(page)).toEqual([]);
-  // After a change at GitHub, the person need not wait for the next check.
+  expect(await findAccessibilityViolations(page)).toEqual([]);
+  // A person can request a check of the membership, instead of waiting for the next one.
   github.setMember("acme", "bob");
   await page.getByRole("link", { name: "Check again" }).click();
   await page.getByRole("heading", { name: "Inbox", level: 1 }).waitFor();
 });
 
-it("shows an admin every page, signs out, and says if GitHub denies the sign-in", async () => {
+it("shows an admin the pages for admins, signs out, and shows that GitHub denied the sign-in", async () => {
   const { page, account } = await signIn("ada", "/flows");
   await page.getByRole("heading", { name: "Flows", level: 1 }).waitFor();
   await account.click();
@@ -77,10 +77,10 @@ it("shows an admin every page, signs out, and says if GitHub denies the sign-in"
   await page.getByRole("alert").getByText("the request was denied").waitFor();
   await page.getByText("Sign in as the operator").click();
   await page.getByText("npx signalbox open").waitFor();
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findAccessibilityViolations(page)).toEqual([]);
 });
 
-it("lets a person of several tenants switch between them", async () => {
+it("lets a member of several tenants switch between them", async () => {
   const own = github.install("ada").account;
   const { page, account } = await signIn("ada", "/inbox");
   await page.getByRole("heading", { name: "Choose a tenant" }).waitFor();
@@ -92,21 +92,21 @@ it("lets a person of several tenants switch between them", async () => {
   await page.getByText(new RegExp(`^${own.id} · `)).waitFor();
 });
 
-it("leaves a tenant that a person has lost, and shows nothing of it in the next one", async () => {
+it("leaves a tenant when the membership ends, and shows none of its data in the next tenant", async () => {
   const beta = github.addOrganization("beta");
   const installations = [acmeApp, github.install("beta")];
   github.setMember("acme", "cyd");
   github.setMember("beta", "cyd", { role: "admin" });
   github.webhook.url = `${ui.url()}/webhooks/github`;
   for (const { id, account } of installations) {
-    const sent = await github.sendWebhook("issues", {
+    const attempt = await github.sendWebhook("issues", {
       action: "opened",
       issue: { number: 1, title: `An issue of ${account.login}` },
       installation: { id },
       repository: { full_name: `${account.login}/web`, owner: account },
       sender: { login: "ada" },
     });
-    expect(sent).toMatchObject({ statusCode: 202 });
+    expect(attempt).toMatchObject({ statusCode: 202 });
   }
   const { page } = await signIn("cyd", "/inbox");
   await page.getByRole("button", { name: "acme" }).click();
@@ -121,7 +121,7 @@ it("leaves a tenant that a person has lost, and shows nothing of it in the next 
   github.removeMember("acme", "cyd");
   await page.getByText("You no longer have access to acme.").waitFor();
   await page.getByText("An issue of acme").waitFor({ state: "detached" });
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findAccessibilityViolations(page)).toEqual([]);
   await page.getByRole("button", { name: "Continue" }).click();
   await page.getByText("An issue of beta").waitFor();
   await page.getByText(/^beta · /).waitFor();
@@ -129,7 +129,7 @@ it("leaves a tenant that a person has lost, and shows nothing of it in the next 
   expect(await page.getByText("An issue of acme").count()).toBe(0);
   const tenants = streams.map((url) => new URL(url).searchParams.get("tenant"));
   expect(tenants).not.toContain(null);
-  // The cursor of one log says nothing about another.
-  const first = streams[tenants.indexOf(String(beta.id))] ?? "";
-  expect(new URL(first).searchParams.get("after")).toBeNull();
+  // The stream of the next tenant does not continue after the cursor of the former tenant.
+  const firstBetaStream = streams[tenants.indexOf(String(beta.id))] ?? "";
+  expect(new URL(firstBetaStream).searchParams.get("after")).toBeNull();
 });

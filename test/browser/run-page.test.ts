@@ -2,49 +2,56 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { deliver } from "../support/deliver.ts";
 import { intercept } from "./support/intercept.ts";
-import { findBarriers, THEMES, useUi } from "./support/ui.ts";
-import { setUpYard, startYard, type Yard, type YardFlow } from "./support/yard.ts";
+import {
+  type SampleFlow,
+  type SampleServers,
+  setUpSampleFlows,
+  startSampleServers,
+} from "./support/sample-runs.ts";
+import { findAccessibilityViolations, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
-let yard: Yard;
-let runs: Awaited<ReturnType<typeof setUpYard>>;
+let servers: SampleServers;
+let runs: Awaited<ReturnType<typeof setUpSampleFlows>>;
 
 beforeAll(async () => {
-  yard = await startYard();
-  runs = await setUpYard(ui, yard);
-  return yard.stop;
+  servers = await startSampleServers();
+  runs = await setUpSampleFlows(ui, servers);
+  return servers.stop;
 });
 
-const run = async (flow: YardFlow, who?: string): Promise<string> => {
+const runToEnd = async (flow: SampleFlow, who?: string): Promise<string> => {
   const id = await runs.start(flow, who);
-  await runs.ended(id);
+  await runs.waitUntilEnded(id);
   return id;
 };
 const tile = (page: Page, node: string) => page.locator(`.react-flow__node[data-id="${node}"]`);
-const state = (page: Page, node: string, name: string | RegExp) =>
+const waitForState = (page: Page, node: string, name: string | RegExp) =>
   tile(page, node).getByRole("img", { name }).waitFor();
 const steps = (page: Page) => page.getByRole("region", { name: "Steps over time" });
 const row = (page: Page, name: string | RegExp) =>
   steps(page)
     .getByRole("listitem")
     .filter({ has: page.getByRole("button", { name, exact: true }) });
-const choose = (page: Page, name: string | RegExp) => row(page, name).getByRole("button").click();
+const selectStep = (page: Page, name: string | RegExp) =>
+  row(page, name).getByRole("button").click();
 const detail = (page: Page) => page.getByRole("complementary");
-const tab = (page: Page, name: string | RegExp) => page.getByRole("tab", { name }).click();
+const selectTab = (page: Page, name: string | RegExp) => page.getByRole("tab", { name }).click();
 const header = (page: Page) => page.locator("#main header");
-const act = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
+const clickButton = (page: Page, name: string) =>
+  page.getByRole("button", { name, exact: true }).click();
 
 describe("a run that has ended", () => {
-  it("shows the state of each node, attempts, waits, and what every step did", async () => {
-    const page = await ui.open(`/runs/${await run("Triage")}`);
+  it("shows the state of each node, the attempts and waits, and the input, output and log of every step", async () => {
+    const page = await ui.open(`/runs/${await runToEnd("Triage")}`);
     await header(page)
       .getByText(/^done in/)
       .waitFor();
     await header(page)
       .getByText(/started through the API/)
       .waitFor();
-    await state(page, "labels", "done");
-    await state(page, "thanks", "skipped");
+    await waitForState(page, "labels", "done");
+    await waitForState(page, "thanks", "skipped");
     await expect.poll(() => page.locator(".edge-track.done").count()).toBeGreaterThan(3);
     await expect.poll(() => page.locator(".edge-track.skip").count()).toBeGreaterThan(0);
 
@@ -52,32 +59,32 @@ describe("a run that has ended", () => {
     await row(page, "labels 1st").getByRole("img", { name: "failed" }).waitFor();
     await row(page, "waits before attempt 2").locator("i.wait").waitFor();
     await row(page, "labels 2nd").locator("i.done").waitFor();
-    await choose(page, "labels 1st");
+    await selectStep(page, "labels 1st");
     await detail(page).getByText("failed", { exact: true }).waitFor();
     await page.getByRole("tabpanel").getByText(/502/).first().waitFor();
-    await tab(page, /Attempts.*2/);
+    await selectTab(page, /Attempts.*2/);
     await page.getByRole("button", { name: /2nd attempt/ }).click();
     await page.waitForURL(/step=/);
-    await tab(page, "Output");
+    await selectTab(page, "Output");
     await page.getByRole("tree", { name: "Output" }).getByText("200", { exact: true }).waitFor();
 
-    // The flow and the list of steps choose the same.
+    // A click on a node selects its step in the list too.
     await tile(page, "shape").click();
-    await tab(page, "Log");
+    await selectTab(page, "Log");
     await page.getByRole("tabpanel").getByText("looked at octocat").waitFor();
-    await tab(page, "Input");
+    await selectTab(page, "Input");
     await page.getByRole("tree", { name: "Input" }).waitFor();
     await tile(page, "thanks").click();
     await page.getByText("so this step was skipped").first().waitFor();
-    await choose(page, "Run");
-    await tab(page, "Output");
+    await selectStep(page, "Run");
+    await selectTab(page, "Output");
     await page.getByRole("tree", { name: "Output" }).getByText("bug").waitFor();
-    await tab(page, "Input");
+    await selectTab(page, "Input");
     await page.getByRole("tree", { name: "Input" }).getByText("octocat").waitFor();
   });
 
-  it("can be read by keyboard", async () => {
-    const page = await ui.open(`/runs/${await run("Billing")}`);
+  it("lets a person select its steps with the keyboard", async () => {
+    const page = await ui.open(`/runs/${await runToEnd("Billing")}`);
     await row(page, "send").waitFor();
     await page.keyboard.press("Escape");
     await detail(page).getByRole("heading", { name: "Run" }).waitFor();
@@ -103,9 +110,9 @@ describe("a run that has ended", () => {
     await header(page)
       .getByText(/started by an event/)
       .waitFor();
-    await tab(page, "Input");
+    await selectTab(page, "Input");
     await page.getByRole("tree", { name: "payload" }).getByText("action").waitFor();
-    await act(page, "Replay…");
+    await clickButton(page, "Replay…");
     const dialog = page.getByRole("dialog", { name: "Replay" });
     await expect
       .poll(() => dialog.getByLabel("Input").inputValue())
@@ -118,44 +125,44 @@ describe("a run that has ended", () => {
   });
 });
 
-describe("a run that is under way", () => {
-  it("is followed live, from the queue to its end", async () => {
-    yard.close();
+describe("an active run", () => {
+  it("shows its progress live, from the queue to its end", async () => {
+    servers.closeGate();
     const first = await runs.start("Deploy", "first");
     const second = await runs.start("Deploy", "second");
     const page = await ui.open(`/runs/${second}`);
     await header(page).getByText("held until others end").waitFor();
     await page.getByText("The run waits until other runs of its trigger end.").waitFor();
-    const other = await ui.open(`/runs/${first}`);
-    await state(other, "gate", "under way");
-    await row(other, "gate").locator("i.running").waitFor();
+    const firstPage = await ui.open(`/runs/${first}`);
+    await waitForState(firstPage, "gate", "under way");
+    await row(firstPage, "gate").locator("i.running").waitFor();
 
-    yard.open();
-    await header(other)
+    servers.openGate();
+    await header(firstPage)
       .getByText(/^done in/)
       .waitFor();
     await header(page)
       .getByText(/^done in/)
       .waitFor();
-    await state(page, "end", "done");
+    await waitForState(page, "end", "done");
     await row(page, "queued").locator("i.wait").waitFor();
-    // A node that only waits is drawn like a wait.
+    // The bar of a Wait node looks like the bar of a wait before an attempt.
     await row(page, "nap").locator("i.wait").waitFor();
   });
 
-  it("is cancelled, and continued with a retry", async () => {
-    yard.close();
+  it("is cancelled with a button, and continues after a retry", async () => {
+    servers.closeGate();
     const page = await ui.open(`/runs/${await runs.start("Deploy")}`);
-    await state(page, "gate", "under way");
-    await act(page, "Cancel");
+    await waitForState(page, "gate", "under way");
+    await clickButton(page, "Cancel");
     await header(page)
       .getByText(/^cancelled/)
       .waitFor();
     await row(page, "gate")
       .getByText(/cancelled/)
       .waitFor();
-    yard.open();
-    await act(page, "Retry");
+    servers.openGate();
+    await clickButton(page, "Retry");
     await header(page)
       .getByText(/^done in/)
       .waitFor();
@@ -163,25 +170,25 @@ describe("a run that is under way", () => {
   });
 });
 
-it("an item of a loop that is tried again has not failed", async () => {
+it("shows an item of a loop that is attempted again as active, not as failed", async () => {
   const page = await ui.open(`/runs/${await runs.start("Patient")}`);
   await tile(page, "body").getByText("item 2 · attempt 2").waitFor();
-  await state(page, "body", "under way, 1 item done");
+  await waitForState(page, "body", "under way, 1 item done");
   await row(page, "body 1st · item 2").getByText(/503/).waitFor();
   await row(page, "waits before attempt 2").locator("i.wait").waitFor();
-  await act(page, "Cancel");
+  await clickButton(page, "Cancel");
   await tile(page, "body").getByText("1 of 2 failed").waitFor();
 });
 
 describe("a run that failed", () => {
-  it("opens at the failed step, and is replayed from the list or with another input", async () => {
-    const id = await run("Billing", "acme");
+  it("opens at the failed step, and can be replayed with another input, replayed from the list, and retried", async () => {
+    const id = await runToEnd("Billing", "acme");
     const page = await ui.open(`/runs/${id}`);
     await detail(page).getByRole("heading", { name: "send" }).waitFor();
     await page.getByRole("tabpanel").getByText(/500/).first().waitFor();
-    await state(page, "send", "failed");
+    await waitForState(page, "send", "failed");
 
-    await act(page, "Replay…");
+    await clickButton(page, "Replay…");
     const input = page.getByRole("dialog").getByLabel("Input");
     await expect.poll(() => input.inputValue()).toContain("acme");
     await input.fill('{ "who": ');
@@ -190,15 +197,15 @@ describe("a run that failed", () => {
       true,
     );
     await input.fill('{ "who": "umbrella" }');
-    await act(page, "Replay with this input");
+    await clickButton(page, "Replay with this input");
     await expect.poll(() => page.url()).not.toContain(id);
-    await choose(page, "Run");
-    await tab(page, "Input");
+    await selectStep(page, "Run");
+    await selectTab(page, "Input");
     await page.getByRole("tree", { name: "Input" }).getByText("umbrella").waitFor();
     await header(page)
       .getByText(/^failed/)
       .waitFor();
-    const edited = new URL(page.url()).pathname.split("/").at(-1) ?? "";
+    const replayedId = new URL(page.url()).pathname.split("/").at(-1) ?? "";
 
     await page.goto(`${ui.url()}/runs?view=failed&flow=${runs.flow("Billing")}`);
     await page.getByText("Billing").first().waitFor();
@@ -206,9 +213,9 @@ describe("a run that failed", () => {
     const count = json.items.length;
     await page.keyboard.press("j");
     await page.keyboard.press("x");
-    await act(page, `Select all ${count}`);
-    yard.mend();
-    await act(page, "Replay");
+    await clickButton(page, `Select all ${count}`);
+    servers.repair();
+    await clickButton(page, "Replay");
     await page.getByText(`${count} runs started`).waitFor();
     await expect
       .poll(async () => {
@@ -216,17 +223,17 @@ describe("a run that failed", () => {
         return (await ui.call("GET", path)).json.items.length;
       })
       .toBe(count);
-    // A run that is retried leaves the list of those that failed.
+    // A retried run disappears from the list of failed runs.
     await page.keyboard.press("j");
     await page.keyboard.press("x");
-    await act(page, "Retry");
+    await clickButton(page, "Retry");
     await page.getByText("1 run retried").waitFor();
     const rows = page.getByRole("region", { name: "Runs" }).getByRole("link");
     await expect.poll(() => rows.count()).toBe(count - 1);
 
-    // Continues where it failed: the first steps are not repeated.
-    await page.goto(`${ui.url()}/runs/${edited}`);
-    await act(page, "Retry");
+    // A retry continues at the failed step, and does not repeat the completed ones.
+    await page.goto(`${ui.url()}/runs/${replayedId}`);
+    await clickButton(page, "Retry");
     await header(page)
       .getByText(/^done in/)
       .waitFor();
@@ -234,10 +241,10 @@ describe("a run that failed", () => {
     expect(await row(page, /^book/).count()).toBe(1);
   });
 
-  it("opens its data in the editor: pinned outputs, and its input for the next run", async () => {
-    const page = await ui.open(`/runs/${await run("Triage", "hubot")}`);
+  it("opens in the editor with its outputs pinned, and with its input for the next run", async () => {
+    const page = await ui.open(`/runs/${await runToEnd("Triage", "hubot")}`);
     await tile(page, "fetch").waitFor();
-    await act(page, "Open in the editor");
+    await clickButton(page, "Open in the editor");
     await page.waitForURL(`**/flows/${runs.flow("Triage")}`);
     await page.getByText("2 outputs of the run pinned").waitFor();
     await tile(page, "fetch").getByLabel("its output is pinned").waitFor();
@@ -251,16 +258,16 @@ describe("a run that failed", () => {
     await dialog.getByRole("button", { name: "Run", exact: true }).click();
     const dock = page.getByRole("region", { name: "Run of the draft" });
     await dock.getByText("done").first().waitFor();
-    await state(page, "answer", "done");
+    await waitForState(page, "answer", "done");
   });
 });
 
-it("brings back the pins that the data of a run has replaced", async () => {
-  const page = await ui.open(`/runs/${await run("Triage")}`);
+it("restores the pins that the outputs of a run have replaced, with Undo", async () => {
+  const page = await ui.open(`/runs/${await runToEnd("Triage")}`);
   await tile(page, "fetch").waitFor();
   const key = `signalbox.pins.${runs.flow("Triage")}`;
   await page.evaluate((key) => localStorage.setItem(key, '{"shape":{"output":1}}'), key);
-  await act(page, "Open in the editor");
+  await clickButton(page, "Open in the editor");
   const pin = (node: string) => tile(page, node).getByLabel("its output is pinned");
   await pin("fetch").waitFor();
   expect(await pin("shape").count()).toBe(0);
@@ -270,53 +277,53 @@ it("brings back the pins that the data of a run has replaced", async () => {
   expect(await pin("fetch").count()).toBe(0);
 });
 
-describe("what a step did", () => {
-  it("is a conversation for an agent", async () => {
-    const page = await ui.open(`/runs/${await run("Helper")}`);
-    await choose(page, /^agent/);
-    const talk = page.getByRole("list", { name: "Conversation" });
-    await talk.getByText("Look after the inbox.").waitFor();
-    await talk.getByText("Let me look into the inbox.").waitFor();
-    await talk.getByText("inbox__get_pending_status").first().waitFor();
-    await talk.getByText("Result").waitFor();
-    await talk.getByText("<b>All is well.</b>").waitFor();
-    await talk
+describe("the data of a step", () => {
+  it("is shown as a conversation for an Agent node", async () => {
+    const page = await ui.open(`/runs/${await runToEnd("Helper")}`);
+    await selectStep(page, /^agent/);
+    const conversation = page.getByRole("list", { name: "Conversation" });
+    await conversation.getByText("Look after the inbox.").waitFor();
+    await conversation.getByText("Let me look into the inbox.").waitFor();
+    await conversation.getByText("inbox__get_pending_status").first().waitFor();
+    await conversation.getByText("Result").waitFor();
+    await conversation.getByText("<b>All is well.</b>").waitFor();
+    await conversation
       .getByText(/tokens in/)
       .first()
       .waitFor();
     await row(page, "turn 1").locator("i.done").waitFor();
-    await choose(page, "tool 1.1");
+    await selectStep(page, "tool 1.1");
     await detail(page).getByRole("heading", { name: "agent tool 1.1" }).waitFor();
   });
 
   it("is loaded in parts if it is large", async () => {
-    const page = await ui.open(`/runs/${await run("Report")}`);
-    await choose(page, "rows");
-    await tab(page, "Output");
+    const page = await ui.open(`/runs/${await runToEnd("Report")}`);
+    await selectStep(page, "rows");
+    await selectTab(page, "Output");
     await page.getByText(/^The first \d+ B of \d+\.\d KB, as text$/).waitFor();
-    await act(page, "Load more");
+    await clickButton(page, "Load more");
     await page.getByText(/^The first 65\.5 KB of/).waitFor();
-    await act(page, "Load more");
+    await clickButton(page, "Load more");
     await page
       .getByText(/^The first 131\.1 KB of/)
       .or(page.getByRole("tree"))
       .first()
       .waitFor();
-    await choose(page, /^end/);
+    await selectStep(page, /^end/);
     await page.getByRole("button", { name: /^Load all/ }).click();
     await page.getByRole("searchbox", { name: "Search in Output" }).fill("row 3999");
     await page.getByText("1 of 1").waitFor();
-    const download = await page.evaluate(
+    const itemCount = await page.evaluate(
       (url) => fetch(url).then(async (response) => (await response.json()).length),
       `${new URL(page.url()).pathname.replace("/runs", "/api/runs")}/output`,
     );
-    expect(download).toBe(4_000);
+    expect(itemCount).toBe(4_000);
   });
 
-  it("is text, whatever it contains", async () => {
+  it("is shown as text, also if it contains markup", async () => {
     const hostile = `<img src=x onerror=alert(1)> ${"a".repeat(10_000)} \u202Eשלום`;
-    const page = await ui.open(`/runs/${await run("Triage", hostile)}?step=0`);
-    await tab(page, "Input");
+    const page = await ui.open(`/runs/${await runToEnd("Triage", hostile)}?step=0`);
+    await selectTab(page, "Input");
     await page.getByText("<img src=x onerror=alert(1)>").first().waitFor();
     expect(await page.locator("#main img[src]").count()).toBe(0);
     expect(
@@ -325,39 +332,41 @@ describe("what a step did", () => {
   });
 });
 
-it("a run with many steps loads them in pages, and draws only what is visible", async () => {
-  const id = await run("Loop");
+it("loads many steps in pages, and renders only the visible ones", async () => {
+  const id = await runToEnd("Loop");
   const page = await ui.open();
-  const more = page.waitForResponse((response) => response.url().includes(`/${id}/steps?cursor=`));
+  const nextPage = page.waitForResponse((response) =>
+    response.url().includes(`/${id}/steps?cursor=`),
+  );
   await page.goto(`${ui.url()}/runs/${id}`);
-  expect((await more).status()).toBe(200);
+  expect((await nextPage).status()).toBe(200);
   await tile(page, "double").getByText("700 ×").waitFor();
   await row(page, "double item 1").waitFor();
   expect(await steps(page).getByRole("listitem").count()).toBeLessThan(100);
-  await choose(page, "Run");
+  await selectStep(page, "Run");
   await tile(page, "end").click();
   await row(page, /^end/).waitFor();
   await row(page, "double item 700").waitFor();
-  // The address names the step, which is shown as soon as it is loaded.
+  // The URL contains the selected step, which is shown as soon as it has loaded.
   await page.reload();
   await row(page, /^end/).waitFor();
 });
 
-describe("what cannot be shown", () => {
-  it("an unknown run, in the words of the hub", async () => {
+describe("the page of a run", () => {
+  it("shows the message of the hub for an unknown run", async () => {
     const page = await ui.open("/runs/nothing");
     await page.getByRole("alert").getByText("There is no run nothing.").first().waitFor();
     await page.getByRole("link", { name: "Show all runs" }).click();
     await page.getByRole("heading", { name: "Runs" }).waitFor();
   });
 
-  it("a run while it loads, and one that does not load", async () => {
-    const id = await run("Billing");
+  it("shows that a run is loading, and the error if loading fails", async () => {
+    const id = await runToEnd("Billing");
     const page = await ui.open();
     let isFailing = true;
-    const answering = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
     await intercept(page, `**/api/runs/${id}`, async (route) => {
-      await answering.promise;
+      await released.promise;
       if (!isFailing) return route.continue();
       await route.fulfill({
         status: 400,
@@ -367,15 +376,15 @@ describe("what cannot be shown", () => {
     });
     await page.goto(`${ui.url()}/runs/${id}`);
     await page.getByRole("status", { name: "Loading" }).waitFor();
-    answering.resolve();
+    released.resolve();
     await page.getByRole("alert").getByText("The log cannot be read.").waitFor();
     isFailing = false;
-    await act(page, "Try again");
+    await clickButton(page, "Try again");
     await row(page, "send").waitFor();
   });
 
-  it("the flow of a run, if it was deleted", async () => {
-    const { json } = await ui.call("POST", "/api/apps/yard/flows", {
+  it("shows the steps of a run whose flow was deleted, without the actions that need the flow", async () => {
+    const { json } = await ui.call("POST", "/api/apps/samples/flows", {
       name: "Gone",
       nodes: [
         { id: "ask", type: "UserIntent", name: "ask", parameters: { toolDescription: "Asks." } },
@@ -394,21 +403,21 @@ describe("what cannot be shown", () => {
   });
 });
 
-it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
+it.each(THEMES)("has no serious accessibility violation in the %s theme", async (colorScheme) => {
   const options = { colorScheme, reducedMotion: "reduce" } as const;
-  const page = await ui.open(`/runs/${await run("Triage")}`, options);
-  await choose(page, "labels 1st");
-  await state(page, "labels", "done");
-  expect(await findBarriers(page)).toEqual([]);
-  await page.goto(`${ui.url()}/runs/${await run("Helper")}`);
-  await choose(page, /^agent/);
+  const page = await ui.open(`/runs/${await runToEnd("Triage")}`, options);
+  await selectStep(page, "labels 1st");
+  await waitForState(page, "labels", "done");
+  expect(await findAccessibilityViolations(page)).toEqual([]);
+  await page.goto(`${ui.url()}/runs/${await runToEnd("Helper")}`);
+  await selectStep(page, /^agent/);
   await page.getByText("Let me look into the inbox.").waitFor();
-  expect(await findBarriers(page)).toEqual([]);
-  await page.goto(`${ui.url()}/runs/${await run("Report")}`);
-  await choose(page, "rows");
+  expect(await findAccessibilityViolations(page)).toEqual([]);
+  await page.goto(`${ui.url()}/runs/${await runToEnd("Report")}`);
+  await selectStep(page, "rows");
   await page.getByRole("button", { name: "Load more" }).waitFor();
-  expect(await findBarriers(page)).toEqual([]);
-  await act(page, "Replay…");
+  expect(await findAccessibilityViolations(page)).toEqual([]);
+  await clickButton(page, "Replay…");
   await page.getByRole("dialog").getByLabel("Input").waitFor();
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findAccessibilityViolations(page)).toEqual([]);
 });

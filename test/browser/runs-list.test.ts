@@ -1,16 +1,16 @@
 import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
 import { intercept } from "./support/intercept.ts";
-import { sendEvents, setUpFlows, startOutside } from "./support/sample-desk.ts";
-import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+import { sendEvents, setUpFlows, startExternalApi } from "./support/sample-hub.ts";
+import { findAccessibilityViolations, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
 
 beforeAll(async () => {
-  const outside = await startOutside();
-  await setUpFlows(ui.call, outside.url);
+  const externalApi = await startExternalApi();
+  await setUpFlows(ui.call, externalApi.url);
   await sendEvents(ui.url());
-  return outside.stop;
+  return externalApi.stop;
 });
 
 const rows = (page: Page) => page.getByRole("region", { name: "Runs" }).getByRole("link");
@@ -33,7 +33,7 @@ it("lists runs with flow, cause, time and error, and filters them", async () => 
   await page.getByRole("heading", { name: "No run matches these filters" }).waitFor();
 });
 
-it("opens a run by keyboard: the focused one, or the one that J and K have reached", async () => {
+it("opens the run that has the focus, or that the keys J and K have selected, with Enter", async () => {
   const page = await ui.open("/runs");
   await rows(page).filter({ hasText: "Book payment" }).press("Enter");
   await page.getByRole("heading", { name: /Book payment/ }).waitFor();
@@ -46,26 +46,26 @@ it("opens a run by keyboard: the focused one, or the one that J and K have reach
   await page.waitForURL(`**/runs/${json.items[1].id}`);
 });
 
-it("cancels and retries many runs", async () => {
+it("cancels and retries selected runs", async () => {
   const page = await ui.open("/runs");
-  const active = await ui.open("/runs?view=active");
+  const activePage = await ui.open("/runs?view=active");
   const triage = rows(page).filter({ hasText: "Issue triage" });
   await triage.waitFor();
-  await rows(active).filter({ hasText: "Issue triage" }).waitFor();
+  await rows(activePage).filter({ hasText: "Issue triage" }).waitFor();
   await page.keyboard.press("j");
   await page.keyboard.press("x");
   await page.getByRole("button", { name: "Select all" }).click();
   await page.getByRole("button", { name: "Cancel", exact: true }).click();
   await page.getByText("1 run cancelled").waitFor();
   await triage.getByText("cancelled").first().waitFor();
-  await active.getByRole("heading", { name: "No run matches these filters" }).waitFor();
+  await activePage.getByRole("heading", { name: "No run matches these filters" }).waitFor();
   await rows(page).filter({ hasText: "Failed build" }).hover();
   await page.getByRole("checkbox", { name: /Failed build/ }).click();
   await page.getByRole("button", { name: "Retry" }).click();
   await page.getByText("1 run retried").waitFor();
 });
 
-it("shows new runs when asked", async () => {
+it("shows new runs on request", async () => {
   const { json } = await ui.call("GET", "/api/flows?limit=100");
   const digest = json.items.find(({ name }: { name: string }) => name === "Digest");
   const page = await ui.open("/runs");
@@ -79,7 +79,7 @@ it("shows new runs when asked", async () => {
   await rows(page).filter({ hasText: "Digest" }).waitFor();
 });
 
-it("names the trigger of a run, and says that a run tested the draft", async () => {
+it("shows the trigger of a run, and whether a run tested the draft", async () => {
   const { json } = await ui.call("GET", "/api/flows?limit=100");
   const digest = json.items.find(({ name }: { name: string }) => name === "Digest");
   const start = (query: string) =>
@@ -99,18 +99,18 @@ it("names the trigger of a run, and says that a run tested the draft", async () 
     .waitFor();
 });
 
-it("asks for more runs once, and again only when asked to", async () => {
+it("requests the next page once, and after an error again only on request", async () => {
   const page = await ui.open();
-  const answer = { status: 400, body: { title: "Not now", detail: "The log cannot be read." } };
-  let asked = 0;
+  const nextPage = { status: 400, body: { title: "Not now", detail: "The log cannot be read." } };
+  let requestCount = 0;
   await intercept(page, "**/api/runs?*", async (route) => {
     if (!route.request().url().includes("cursor=")) {
       const response = await route.fetch();
       const json = { ...(await response.json()), next_cursor: "run:more" };
       return route.fulfill({ response, json });
     }
-    asked += 1;
-    const { status, body } = answer;
+    requestCount += 1;
+    const { status, body } = nextPage;
     await route.fulfill({
       status,
       contentType: "application/problem+json",
@@ -120,15 +120,15 @@ it("asks for more runs once, and again only when asked to", async () => {
   await page.goto(`${ui.url()}/runs`);
   await page.getByRole("alert").getByText("The log cannot be read.").waitFor();
   await page.getByRole("radio", { name: "All" }).focus();
-  expect(asked).toBe(1);
-  Object.assign(answer, { status: 200, body: { items: [], next_cursor: null } });
+  expect(requestCount).toBe(1);
+  Object.assign(nextPage, { status: 200, body: { items: [], next_cursor: null } });
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByRole("alert").waitFor({ state: "detached" });
-  await expect.poll(() => asked).toBe(2);
+  await expect.poll(() => requestCount).toBe(2);
 });
 
-it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
+it.each(THEMES)("has no serious accessibility violation in the %s theme", async (colorScheme) => {
   const page = await ui.open("/runs", { colorScheme, reducedMotion: "reduce" });
   await rows(page).first().waitFor();
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findAccessibilityViolations(page)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** `npm run screenshots`: every page in both themes, on a hub with sample data, as docs/images/*.png. */
+/** `npm run screenshots` writes docs/images/*.png: every page in both themes, on a hub with sample data. */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,22 +7,24 @@ import type { Page } from "playwright-core";
 import { SECRET } from "../support/deliver.ts";
 import { startHubProcess } from "../support/hub-process.ts";
 import { launchChromium } from "./support/chromium.ts";
-import { sendEvents, setUpFlows, startOutside } from "./support/sample-desk.ts";
+import { sendEvents, setUpFlows, startExternalApi } from "./support/sample-hub.ts";
 
 const FOLDER = fileURLToPath(new URL("../../docs/images", import.meta.url));
 const ADMIN = "the-admin-of-these-images";
-/** Animations and requests have ended. */
+/** The time after which animations and requests have ended. */
 const SETTLE_MS = 1_000;
 
-interface Shot {
+interface Screenshot {
   name: string;
   path: string;
-  act?: (page: Page) => Promise<unknown>;
+  /** Brings the page into the state of the screenshot. */
+  prepare?: (page: Page) => Promise<unknown>;
 }
 
-const only = process.argv.slice(2);
+/** The names of the screenshots to write; all if empty. */
+const selectedNames = process.argv.slice(2);
 const data = mkdtempSync(join(tmpdir(), "signalbox-images-"));
-const outside = await startOutside();
+const externalApi = await startExternalApi();
 const hub = await startHubProcess({
   data,
   env: {
@@ -45,14 +47,14 @@ async function call(method: string, path: string, body?: unknown) {
   return { json: text === "" ? undefined : JSON.parse(text) };
 }
 
-/** Connections and endpoints: the hub's own inbox as an MCP server, one that is down, two senders. */
-async function setUpPeers() {
+/** Adds connections to the hub's own inbox and to a server that fails, and endpoints for two senders. */
+async function addConnectionsAndSources() {
   await call("POST", "/api/connections", {
     name: "inbox of this hub",
     url: `${hub.url}/mcp`,
     auth: { type: "bearer", token: ADMIN },
   });
-  await call("POST", "/api/connections", { name: "weather", url: `${outside.url}/mcp` });
+  await call("POST", "/api/connections", { name: "weather", url: `${externalApi.url}/mcp` });
   await call("POST", "/api/sources", { kind: "github", name: "octocat/hello-world" });
   await call("POST", "/api/sources", {
     kind: "generic",
@@ -61,28 +63,29 @@ async function setUpPeers() {
   });
 }
 
-async function findFlows(): Promise<(name: string) => { id: string }> {
+/** Returns a function that finds a flow by its name. */
+async function loadFlows(): Promise<(name: string) => { id: string }> {
   const { items } = (await call("GET", "/api/flows?limit=100")).json;
-  return (wanted) => items.find(({ name }: { name: string }) => name === wanted);
+  return (flowName) => items.find(({ name }: { name: string }) => name === flowName);
 }
 
-/** Runs that no event has started: calls of tools, runs of a draft, one that was cancelled. */
+/** Starts runs that have no event: runs of a published flow, a run of a draft, and a cancelled run. */
 async function startRuns() {
-  const flowOf = await findFlows();
-  const digest = `/api/flows/${flowOf("Digest").id}/runs?wait=1`;
-  const weekly = (since: string) => ({ trigger: "weekly_digest", input: { since } });
-  await call("POST", digest, weekly("October"));
-  await call("POST", `${digest}&draft=1`, weekly("Monday"));
-  await call("POST", digest, weekly("Monday"));
+  const findFlow = await loadFlows();
+  const digestPath = `/api/flows/${findFlow("Digest").id}/runs?wait=1`;
+  const digestInput = (since: string) => ({ trigger: "weekly_digest", input: { since } });
+  await call("POST", digestPath, digestInput("October"));
+  await call("POST", `${digestPath}&draft=1`, digestInput("Monday"));
+  await call("POST", digestPath, digestInput("Monday"));
   const triage = { trigger: "triage_issue", input: { repo: "octocat/signals", number: "41" } };
-  const path = `/api/flows/${flowOf("Issue triage").id}/runs`;
+  const path = `/api/flows/${findFlow("Issue triage").id}/runs`;
   const { json: run } = await call("POST", path, triage);
   await call("POST", `/api/runs/${run.id}/cancel`);
 }
 
-async function findShots(): Promise<Shot[]> {
-  const flowOf = await findFlows();
-  const [flow, hotline] = [flowOf("Issue triage"), flowOf("Bug hotline")];
+async function describeScreenshots(): Promise<Screenshot[]> {
+  const findFlow = await loadFlows();
+  const [flow, hotline] = [findFlow("Issue triage"), findFlow("Bug hotline")];
   const runs = (await call("GET", `/api/runs?flow=${flow.id}`)).json.items;
   const connections = (await call("GET", "/api/connections")).json.items;
   const inbox = connections.find(({ status }: { status: string }) => status === "ok");
@@ -91,7 +94,7 @@ async function findShots(): Promise<Shot[]> {
     {
       name: "inbox",
       path: "/inbox",
-      act: async (page) => {
+      prepare: async (page) => {
         await page.getByText("The lamp stays red").first().click();
         await page.getByRole("tab", { name: "Why" }).click();
       },
@@ -100,7 +103,7 @@ async function findShots(): Promise<Shot[]> {
     {
       name: "canvas",
       path: `/flows/${flow.id}`,
-      act: async (page) => {
+      prepare: async (page) => {
         await page.getByRole("button", { name: "Run", exact: true }).click();
         const dialog = page.getByRole("dialog", { name: "Run the draft" });
         await dialog.getByRole("combobox", { name: "Event" }).selectOption({ index: 1 });
@@ -114,7 +117,7 @@ async function findShots(): Promise<Shot[]> {
     {
       name: "trigger",
       path: `/flows/${hotline.id}`,
-      act: async (page) => {
+      prepare: async (page) => {
         await page.locator(".react-flow__node", { hasText: "New bug" }).click();
         await page.getByRole("list", { name: /near miss/ }).scrollIntoViewIfNeeded();
       },
@@ -123,14 +126,14 @@ async function findShots(): Promise<Shot[]> {
     {
       name: "run",
       path: `/runs/${runs[0].id}`,
-      act: (page) => page.getByRole("button", { name: /^Add the label 1st/ }).click(),
+      prepare: (page) => page.getByRole("button", { name: /^Add the label 1st/ }).click(),
     },
     { name: "run-failed", path: `/runs/${failed[0].id}` },
     { name: "connections", path: `/connections/${inbox.id}` },
     {
       name: "call-tool",
       path: `/connections/${inbox.id}`,
-      act: (page) => page.getByRole("button", { name: "Call list_pending_events" }).click(),
+      prepare: (page) => page.getByRole("button", { name: "Call list_pending_events" }).click(),
     },
     { name: "sources", path: "/sources" },
     { name: "settings", path: "/settings" },
@@ -141,11 +144,13 @@ async function findShots(): Promise<Shot[]> {
 
 try {
   mkdirSync(FOLDER, { recursive: true });
-  await setUpFlows(call, outside.url);
+  await setUpFlows(call, externalApi.url);
   await startRuns();
   await sendEvents(hub.url);
-  await setUpPeers();
-  const shots = (await findShots()).filter(({ name }) => only.length === 0 || only.includes(name));
+  await addConnectionsAndSources();
+  const screenshots = (await describeScreenshots()).filter(
+    ({ name }) => selectedNames.length === 0 || selectedNames.includes(name),
+  );
   for (const colorScheme of ["light", "dark"] as const) {
     const context = await browser.newContext({
       viewport: { width: 1440, height: 900 },
@@ -156,10 +161,10 @@ try {
     await page.goto((await call("POST", "/api/session/links", {})).json.url);
     await page.waitForURL("**/inbox");
     await page.evaluate(() => localStorage.setItem("signalbox.path-hidden", "1"));
-    for (const { name, path, act } of shots) {
+    for (const { name, path, prepare } of screenshots) {
       await page.goto(`${hub.url}${path}`);
       await page.waitForTimeout(SETTLE_MS);
-      await act?.(page);
+      await prepare?.(page);
       await page.waitForTimeout(SETTLE_MS);
       await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) });
     }
@@ -168,6 +173,6 @@ try {
 } finally {
   await browser.close();
   await hub.stop("SIGKILL");
-  outside.stop();
+  externalApi.stop();
   rmSync(data, { recursive: true, force: true });
 }

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { intercept } from "./support/intercept.ts";
-import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+import { findAccessibilityViolations, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
 
@@ -16,29 +16,29 @@ it("creates a token that works, shows its last use, and revokes it", async () =>
   await page.getByRole("button", { name: "Done" }).click();
   const row = page.getByRole("listitem").filter({ hasText: "laptop" });
   await row.getByText("never used").waitFor();
-  const get = () =>
+  const fetchEvents = () =>
     fetch(`${ui.url()}/api/events`, { headers: { authorization: `Bearer ${token}` } });
-  expect((await get()).status).toBe(200);
-  // The page asks every ten seconds.
+  expect((await fetchEvents()).status).toBe(200);
+  // The page reloads the tokens every ten seconds.
   await page.clock.fastForward(10_000);
   await row.getByText(/^used (just now|\d+ s ago)$/).waitFor();
   await row.getByRole("button", { name: "Revoke" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
   await page.getByText("“laptop” was revoked").waitFor();
-  await expect.poll(async () => (await get()).status).toBe(401);
+  await expect.poll(async () => (await fetchEvents()).status).toBe(401);
 });
 
-it("says which tokens have expired", async () => {
+it("shows which tokens have expired", async () => {
   await ui.call("POST", "/api/tokens", { name: "short-lived", days: 1e-8 });
   const page = await ui.open("/settings");
   const row = page.getByRole("listitem").filter({ hasText: "short-lived" });
   await row.getByText("expired just now").waitFor();
 });
 
-it("loads the older tokens when they are wanted", async () => {
+it("loads older tokens on request", async () => {
   await ui.call("POST", "/api/tokens", { name: "the older one" });
-  for (let nth = 0; nth < 100; nth += 1)
-    await ui.call("POST", "/api/tokens", { name: `token ${nth}` });
+  for (let index = 0; index < 100; index += 1)
+    await ui.call("POST", "/api/tokens", { name: `token ${index}` });
   const page = await ui.open("/settings");
   await page.getByText("token 99", { exact: true }).waitFor();
   const older = page.getByText("the older one", { exact: true });
@@ -47,7 +47,7 @@ it("loads the older tokens when they are wanted", async () => {
   await older.waitFor();
 });
 
-it("stores, replaces and deletes a secret, and reports what is wrong with one", async () => {
+it("stores, replaces and deletes a secret, and shows why a value is rejected", async () => {
   const page = await ui.open("/settings/secrets");
   await page.getByRole("button", { name: "Add a secret" }).click();
   await page.getByRole("textbox", { name: "Name" }).fill("api_key");
@@ -67,14 +67,14 @@ it("stores, replaces and deletes a secret, and reports what is wrong with one", 
   await page.getByRole("heading", { name: "No secret yet" }).waitFor();
 });
 
-it("shows the settings in force and where they come from", async () => {
+it("shows the effective settings and their origin", async () => {
   const page = await ui.open("/settings/settings");
   await page.getByRole("searchbox", { name: "Search settings" }).fill("SIGNALBOX_DATA");
   const row = page.getByRole("listitem").filter({ hasText: "SIGNALBOX_DATA" });
   await row.getByText("environment").waitFor();
 });
 
-it("shows what is stored and how long, and why that is not known", async () => {
+it("shows the amount of stored data and the retention, and the message of the hub if these cannot be loaded", async () => {
   const page = await ui.open("/settings/storage");
   await page.getByText("Events ever received").waitFor();
   await page.getByText("SIGNALBOX_KEEP_PROCESSED").first().waitFor();
@@ -90,7 +90,7 @@ it("shows what is stored and how long, and why that is not known", async () => {
   await page.getByText("Events ever received").waitFor();
 });
 
-it("changes how long the tenant keeps events", async () => {
+it("changes the retention of the tenant's events", async () => {
   const page = await ui.open("/settings/storage");
   const limits = page.getByRole("region", { name: "Limits of this tenant" });
   await limits.getByText("3 days (the hub’s setting)").waitFor();
@@ -105,15 +105,15 @@ it("changes how long the tenant keeps events", async () => {
   await limits.getByText("2 days", { exact: true }).waitFor();
 });
 
-it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
+it.each(THEMES)("has no serious accessibility violation in the %s theme", async (colorScheme) => {
   const page = await ui.open("/settings", { colorScheme, reducedMotion: "reduce" });
   for (const name of ["Tokens", "Secrets of flows", "Storage", "Settings in force"]) {
     await page.getByRole("tab", { name }).click();
     await page.getByRole("tabpanel").waitFor();
-    expect(await findBarriers(page), name).toEqual([]);
+    expect(await findAccessibilityViolations(page), name).toEqual([]);
   }
   await page.getByRole("tab", { name: "Tokens" }).click();
   await page.getByRole("button", { name: "Create a token" }).click();
   await page.getByRole("dialog").waitFor();
-  expect(await findBarriers(page), "create a token").toEqual([]);
+  expect(await findAccessibilityViolations(page), "create a token").toEqual([]);
 });

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { intercept } from "./support/intercept.ts";
-import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+import { findAccessibilityViolations, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
 
-it("signs in with the link that the hub prints, once", async () => {
+it("signs in with a link, which is valid only once", async () => {
   const link = await ui.link();
   const page = await ui.open("/inbox", { link });
   await page.getByRole("heading", { name: "Inbox", level: 1 }).waitFor();
@@ -22,7 +22,7 @@ it("signs in with the link that the hub prints, once", async () => {
   await page.getByText("The hub prints a sign-in link").waitFor();
 });
 
-it("asks to sign in without a session, and after signing out", async () => {
+it("asks to sign in after signing out", async () => {
   const page = await ui.open();
   await page.getByRole("button", { name: "Theme and session" }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
@@ -31,14 +31,14 @@ it("asks to sign in without a session, and after signing out", async () => {
   await page.getByText("npx signalbox open").waitFor();
 });
 
-it("signs in by a link that is pasted into the open page, also if the hub is away for a moment", async () => {
+it("signs in with a link that is pasted into the open page, also after the hub was unreachable for a moment", async () => {
   const page = await ui.open("/sign-in");
   await page.context().clearCookies();
   await page.getByText("npx signalbox open").waitFor();
   await intercept(page, "**/api/session", (route) =>
     route.request().method() === "POST" ? route.abort() : route.continue(),
   );
-  // The address differs only in its fragment, so the browser does not load the page again.
+  // The URL differs only in its fragment, so the browser does not load the page again.
   await page.goto(await ui.link());
   await page.getByRole("alert").getByText("The hub does not respond").waitFor();
   expect(page.url()).not.toContain("code");
@@ -51,14 +51,14 @@ it("signs in by a link that is pasted into the open page, also if the hub is awa
 it.each([
   ["/runs", "Runs"],
   ["/sign-in", "Inbox"],
-])("%s continues by itself after the link was opened in another tab", async (path, heading) => {
+])("%s continues automatically after the link was opened in another tab", async (path, heading) => {
   const page = await ui.open("/sign-in");
   await page.context().clearCookies();
   await page.goto(`${ui.url()}${path}`);
   await page.reload();
   await page.getByText("This page then continues automatically.").waitFor();
-  const other = await page.context().newPage();
-  await other.goto(await ui.link());
+  const otherTab = await page.context().newPage();
+  await otherTab.goto(await ui.link());
   await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
 });
 
@@ -71,7 +71,7 @@ it("asks to sign in when the session is revoked elsewhere", async () => {
   await page.getByText("npx signalbox open").waitFor();
 });
 
-it("keeps the choice of the theme", async () => {
+it("keeps the selected theme after a reload", async () => {
   const page = await ui.open("/inbox", { colorScheme: "light" });
   const theme = () => page.locator("html").getAttribute("data-theme");
   expect(await theme()).toBe("light");
@@ -82,7 +82,7 @@ it("keeps the choice of the theme", async () => {
   expect(await theme()).toBe("dark");
 });
 
-it("goes to every page by keyboard, and finds pages in the palette", async () => {
+it("opens every page with the keyboard, and finds pages in the command palette", async () => {
   const page = await ui.open();
   await page.getByRole("heading", { name: "Inbox", level: 1 }).waitFor();
   for (const [key, path] of Object.entries({
@@ -107,7 +107,7 @@ it("goes to every page by keyboard, and finds pages in the palette", async () =>
   await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
 });
 
-it("signs out from the palette, and says if that fails", async () => {
+it("signs out from the command palette, and shows an error if that fails", async () => {
   const page = await ui.open();
   await intercept(page, "**/api/session", (route) =>
     route.request().method() === "DELETE" ? route.abort() : route.continue(),
@@ -127,25 +127,25 @@ it("signs out from the palette, and says if that fails", async () => {
 });
 
 it.each(THEMES)(
-  "has no barrier at sign-in, in the palette and the keys (%s)",
+  "has no serious accessibility violation at sign-in, in the palette and in the list of shortcuts in the %s theme",
   async (colorScheme) => {
     const page = await ui.open("/sign-in", { colorScheme, reducedMotion: "reduce" });
     await page.getByText("npx signalbox open").waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAccessibilityViolations(page)).toEqual([]);
     await page.goto(`${ui.url()}/nowhere`);
     await page.getByRole("heading", { name: "There is no such page" }).waitFor();
-    expect(await findBarriers(page), "a page that is missing").toEqual([]);
+    expect(await findAccessibilityViolations(page), "a page that is missing").toEqual([]);
     await page.keyboard.press("Control+k");
     await page.getByRole("option", { name: "Connections" }).waitFor();
-    expect(await findBarriers(page), "palette").toEqual([]);
+    expect(await findAccessibilityViolations(page), "palette").toEqual([]);
     await page.keyboard.press("Escape");
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
-    expect(await findBarriers(page), "keys").toEqual([]);
+    expect(await findAccessibilityViolations(page), "keys").toEqual([]);
 
     await page.context().clearCookies();
     await page.goto(`${ui.url()}/sign-in#code=unknown`);
     await page.getByRole("alert").waitFor();
-    expect(await findBarriers(page), "a link that does not work").toEqual([]);
+    expect(await findAccessibilityViolations(page), "a link that does not work").toEqual([]);
   },
 );

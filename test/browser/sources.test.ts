@@ -3,11 +3,11 @@ import { expect, it } from "vitest";
 import type { Redelivery } from "../../packages/web/src/api/types.ts";
 import { deliver, issueOpened } from "../support/deliver.ts";
 import { intercept } from "./support/intercept.ts";
-import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+import { findAccessibilityViolations, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
 
-it("adds an endpoint with the steps of its sender, receives from it, and rotates its secret", async () => {
+it("adds an endpoint with instructions for its sender, receives webhooks, and rotates the secret", async () => {
   const page = await ui.open("/sources");
   await page.getByRole("heading", { name: "No endpoint with a key yet" }).waitFor();
   await page.getByRole("button", { name: "Add a source" }).first().click();
@@ -39,18 +39,18 @@ it("adds an endpoint with the steps of its sender, receives from it, and rotates
   await card.getByRole("button", { name: "Rotate the secret" }).click();
   await page.getByRole("button", { name: "Rotate", exact: true }).click();
   await page.getByText("New secret, shown only now").waitFor();
-  const next = (await page.getByRole("dialog").locator("pre").textContent()) ?? "";
+  const newSecret = (await page.getByRole("dialog").locator("pre").textContent()) ?? "";
   await page.getByRole("button", { name: "Done" }).click();
   await card.getByText("2 secrets, the former valid until", { exact: false }).waitFor();
   // The hub caches endpoints for a moment.
-  await expect.poll(async () => (await send(next)).status).toBe(202);
+  await expect.poll(async () => (await send(newSecret)).status).toBe(202);
 
   await card.getByRole("button", { name: "Delete" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.getByText("“Town hall” was deleted").waitFor();
 });
 
-it("asks for the secret that the sender shows", async () => {
+it("asks for the secret if the sender creates it", async () => {
   const page = await ui.open("/sources");
   await page.getByRole("button", { name: "Add a source" }).first().click();
   await page.getByRole("combobox", { name: "Sender" }).selectOption("stripe");
@@ -63,7 +63,7 @@ it("asks for the secret that the sender shows", async () => {
   await page.getByRole("listitem").filter({ hasText: "1 secret" }).waitFor();
 });
 
-it("sets how a generic sender signs and names its events", async () => {
+it("configures how a generic sender signs its webhooks and names its event types", async () => {
   const page = await ui.open("/sources");
   await page.getByRole("button", { name: "Add a source" }).first().click();
   const dialog = page.getByRole("dialog");
@@ -117,7 +117,7 @@ it("sets how a generic sender signs and names its events", async () => {
   });
 });
 
-it("says whether the addresses without a key verify, accept or reject webhooks", async () => {
+it("shows whether the shared endpoints verify, accept or reject webhooks", async () => {
   expect((await deliver(ui.url())).status).toBe(202);
   const page = await ui.open("/sources");
   const shared = page.getByRole("region", { name: "Endpoints of the whole hub" });
@@ -137,29 +137,29 @@ it("says whether the addresses without a key verify, accept or reject webhooks",
   await row("GITHUB_WEBHOOK_SECRET").getByRole("img", { name: "rejects webhooks now" }).waitFor();
 });
 
-it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
+it.each(THEMES)("has no serious accessibility violation in the %s theme", async (colorScheme) => {
   const page = await ui.open("/sources", { colorScheme, reducedMotion: "reduce" });
   await page.getByRole("heading", { name: "Endpoints of the whole hub" }).waitFor();
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findAccessibilityViolations(page)).toEqual([]);
   await page.getByRole("button", { name: "Add a source" }).first().click();
   await page.getByRole("combobox", { name: "Sender" }).selectOption("generic");
   await page.getByRole("combobox", { name: "Mode" }).waitFor();
-  expect(await findBarriers(page), "add").toEqual([]);
+  expect(await findAccessibilityViolations(page), "add").toEqual([]);
   await page.getByRole("button", { name: "Add", exact: true }).click();
   await page.getByRole("dialog", { name: "Set up Generic webhook" }).waitFor();
-  expect(await findBarriers(page), "set up").toEqual([]);
+  expect(await findAccessibilityViolations(page), "set up").toEqual([]);
   // A click beside the dialog must not hide a secret that is shown once.
   await page.mouse.click(5, 5);
   await page.getByRole("button", { name: "Done" }).click();
   for (const name of ["Rotate the secret", "Edit", "Delete"]) {
     await page.getByRole("listitem").getByRole("button", { name }).first().click();
     await page.getByRole("dialog").waitFor();
-    expect(await findBarriers(page), name).toEqual([]);
+    expect(await findAccessibilityViolations(page), name).toEqual([]);
     await page.keyboard.press("Escape");
   }
 });
 
-it("shows operators the webhooks that GitHub failed to deliver, and why they cannot be checked", async () => {
+it("shows operators the webhooks that GitHub failed to deliver, and an error if GitHub cannot be asked", async () => {
   const at = new Date().toISOString();
   const failed: Redelivery = {
     guid: "a1",
@@ -188,14 +188,14 @@ it("shows operators the webhooks that GitHub failed to deliver, and why they can
     next_at: null,
     note: "It failed again after 5 redeliveries.",
   };
-  const view = {
+  const redeliveries = {
     is_enabled: true,
     sweep: { completed_at: at as string | null, next_at: at, error: null as string | null },
     counts: { open: 1, given_up: 1, delivered: 0 },
     items: [failed, givenUp, { ...givenUp, guid: "a3", event: "star", can_retry: false }],
   };
   const retried: string[] = [];
-  const open = (json: typeof view) =>
+  const openSources = (json: typeof redeliveries) =>
     ui.open("/sources", {
       prepare: async (page) => {
         await page.route("**/api/github/redeliveries", (route) => route.fulfill({ json }));
@@ -206,36 +206,42 @@ it("shows operators the webhooks that GitHub failed to deliver, and why they can
         });
       },
     });
-  const page = await open(view);
+  const page = await openSources(redeliveries);
   const section = page.getByRole("region", { name: "Failed webhooks of the GitHub App" });
   await section.getByText("1 open, 1 given up.", { exact: false }).waitFor();
   await section.getByRole("listitem").filter({ hasText: "issues.opened" }).waitFor();
-  const last = section.getByRole("listitem").filter({ hasText: "push" });
-  await last
+  const pushItem = section.getByRole("listitem").filter({ hasText: "push" });
+  await pushItem
     .getByText("Response: 503. It failed again after 5 redeliveries.", { exact: false })
     .waitFor();
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findAccessibilityViolations(page)).toEqual([]);
   expect(await section.getByRole("button").allInnerTexts()).toEqual(["Try again", "Try again"]);
   await section.getByRole("button", { name: "Try again: push" }).click();
-  await last.getByText("not requested").waitFor();
+  await pushItem.getByText("not requested").waitFor();
   await page.getByText("The hub asks GitHub for the webhook again").waitFor();
   expect(retried).toEqual(["POST /api/github/redeliveries/a2/retry"]);
 
   const error = "GitHub returned 401: A JSON web token could not be decoded. Check GITHUB_APP_ID.";
-  const broken = await open({ ...view, sweep: { ...view.sweep, error }, items: [] });
-  await broken.getByRole("alert").getByText(error, { exact: false }).waitFor();
+  const failingPage = await openSources({
+    ...redeliveries,
+    sweep: { ...redeliveries.sweep, error },
+    items: [],
+  });
+  await failingPage.getByRole("alert").getByText(error, { exact: false }).waitFor();
 
-  const unchecked = await open({
-    ...view,
-    sweep: { ...view.sweep, completed_at: null },
+  const uncheckedPage = await openSources({
+    ...redeliveries,
+    sweep: { ...redeliveries.sweep, completed_at: null },
     counts: { open: 0, given_up: 0, delivered: 0 },
     items: [],
   });
-  await unchecked.getByText("The first check has not finished.", { exact: true }).waitFor();
+  await uncheckedPage.getByText("The first check has not finished.", { exact: true }).waitFor();
 
-  // Without the credentials of an App there is nothing to show.
-  const without = await ui.open("/sources");
-  await without.getByRole("heading", { name: "Rejected webhooks" }).waitFor();
-  // While it is loading, the section is shown.
-  await expect.poll(() => without.getByText("Failed webhooks of the GitHub App").count()).toBe(0);
+  // The hub of this test has no GitHub App, so the page does not show the section.
+  const pageWithoutApp = await ui.open("/sources");
+  await pageWithoutApp.getByRole("heading", { name: "Rejected webhooks" }).waitFor();
+  // The section disappears when the page has loaded.
+  await expect
+    .poll(() => pageWithoutApp.getByText("Failed webhooks of the GitHub App").count())
+    .toBe(0);
 });

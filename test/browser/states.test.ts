@@ -1,10 +1,10 @@
-/** What every list shows while it loads, if it cannot load, and if it is empty; and hostile names. */
+/** The loading, error and empty states of every list, hostile names on every page, and reduced motion. */
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { deliver } from "../support/deliver.ts";
 import { serveSdk2 } from "../support/mcp-servers.ts";
-import { startOutside } from "./support/sample-desk.ts";
-import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+import { startExternalApi } from "./support/sample-hub.ts";
+import { findAccessibilityViolations, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
 let eventId = "";
@@ -14,7 +14,7 @@ beforeAll(async () => {
   await deliver(ui.url());
   const { json } = await ui.call("GET", "/api/events");
   eventId = json.items[0].id;
-  // It does not respond: nothing listens at this port.
+  // The connection fails, because no server listens on this port.
   const added = await ui.call("POST", "/api/connections", {
     name: "Down",
     url: "http://127.0.0.1:9/mcp",
@@ -25,18 +25,19 @@ beforeAll(async () => {
 interface List {
   name: string;
   path: string | (() => string);
+  /** Matches the URLs of the requests that load the list. */
   requests: RegExp;
   /** The heading or sentence of the empty list. */
   empty: string;
-  /** The tab that shows it. */
+  /** The tab that contains the list. */
   tab?: string;
-  /** The empty response, if it is not an empty page. */
-  nothing?: unknown;
+  /** The response without items, if it is not an empty page. */
+  emptyResponse?: unknown;
 }
 
-const ofEvent = () => `/inbox/${eventId}?view=all`;
-const NONE = { items: [], next_cursor: null };
-const WORDS = "The store is being moved. Try again in a minute.";
+const eventPath = () => `/inbox/${eventId}?view=all`;
+const EMPTY_PAGE = { items: [], next_cursor: null };
+const ERROR_DETAIL = "The store is being moved. Try again in a minute.";
 
 const LISTS: readonly List[] = [
   {
@@ -80,14 +81,14 @@ const LISTS: readonly List[] = [
   },
   {
     name: "triggers that were considered",
-    path: ofEvent,
+    path: eventPath,
     tab: "Why",
     requests: /\/explain/,
     empty: "No published flow listens to events",
   },
   {
     name: "runs of an event",
-    path: ofEvent,
+    path: eventPath,
     tab: "Runs",
     requests: /\/api\/runs\?.*event=/,
     empty: "This event has started no run",
@@ -101,8 +102,8 @@ const LISTS: readonly List[] = [
   },
 ];
 
-/** Delays the responses to some requests until the test calls `fail`. They are errors until it calls `answer`. */
-function control(requests: RegExp, nothing: unknown) {
+/** Holds back the responses to requests until `fail`. Then they are errors, and after `succeed` empty lists. */
+function controlResponses(requests: RegExp, emptyResponse: unknown) {
   let isFailing = true;
   const released = Promise.withResolvers<void>();
   return {
@@ -114,69 +115,75 @@ function control(requests: RegExp, nothing: unknown) {
             ? {
                 status: 409,
                 contentType: "application/problem+json",
-                body: JSON.stringify({ title: "Not now", detail: WORDS, code: "moved" }),
+                body: JSON.stringify({ title: "Not now", detail: ERROR_DETAIL, code: "moved" }),
               }
-            : { status: 200, contentType: "application/json", body: JSON.stringify(nothing) },
+            : { status: 200, contentType: "application/json", body: JSON.stringify(emptyResponse) },
         );
       }),
     fail: () => released.resolve(),
-    answer: () => {
+    succeed: () => {
       isFailing = false;
     },
   };
 }
 
 describe("the list of", () => {
-  it.each(LISTS)("$name loads, fails in the hub's words, and teaches when empty", async (list) => {
-    const { path, requests, empty, tab, nothing = NONE } = list;
-    const responses = control(requests, nothing);
-    const page = await ui.open(typeof path === "string" ? path : path(), {
+  it.each(LISTS)(
+    "$name shows that it loads, the message of the hub if that fails, and a hint if it is empty",
+    async (list) => {
+      const { path, requests, empty, tab, emptyResponse = EMPTY_PAGE } = list;
+      const responses = controlResponses(requests, emptyResponse);
+      const page = await ui.open(typeof path === "string" ? path : path(), {
+        prepare: responses.hold,
+      });
+      if (tab) await page.getByRole("tab", { name: tab }).click();
+      const container = tab ? page.getByRole("tabpanel") : page.getByRole("main");
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await container.getByRole("status", { name: "Loading" }).first().waitFor();
+      responses.fail();
+      await container.getByRole("alert").getByText(ERROR_DETAIL).waitFor();
+      // Requests succeed only after the click. Otherwise a list that reloads by itself would remove the button.
+      await page.exposeFunction("onDocumentClick", responses.succeed);
+      await page.evaluate("document.addEventListener('click', () => onDocumentClick(), true)");
+      await container.getByRole("button", { name: "Try again" }).click();
+      await container.getByText(empty).waitFor();
+      expect(await container.getByText(ERROR_DETAIL).count()).toBe(0);
+    },
+  );
+});
+
+it.each(THEMES)(
+  "a list that loads, has failed or is empty has no serious accessibility violation in the %s theme",
+  async (colorScheme) => {
+    const responses = controlResponses(/\/api\/events\?/, EMPTY_PAGE);
+    const page = await ui.open("/inbox?view=all", {
+      colorScheme,
+      reducedMotion: "reduce",
       prepare: responses.hold,
     });
-    if (tab) await page.getByRole("tab", { name: tab }).click();
-    const place = tab ? page.getByRole("tabpanel") : page.getByRole("main");
-    await page.getByRole("heading", { level: 1 }).waitFor();
-    await place.getByRole("status", { name: "Loading" }).first().waitFor();
+    await page.getByRole("status", { name: "Loading" }).first().waitFor();
+    expect(await findAccessibilityViolations(page, { isLoading: true }), "loading").toEqual([]);
     responses.fail();
-    await place.getByRole("alert").getByText(WORDS).waitFor();
-    // Requests succeed after the click, not before: a list that reloads without it has no button.
-    await page.exposeFunction("onDocumentClick", responses.answer);
-    await page.evaluate("document.addEventListener('click', () => onDocumentClick(), true)");
-    await place.getByRole("button", { name: "Try again" }).click();
-    await place.getByText(empty).waitFor();
-    expect(await place.getByText(WORDS).count()).toBe(0);
-  });
-});
+    await page.getByRole("alert").getByText(ERROR_DETAIL).waitFor();
+    expect(await findAccessibilityViolations(page), "failed").toEqual([]);
+    responses.succeed();
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("heading", { name: "No event has arrived yet" }).waitFor();
+    expect(await findAccessibilityViolations(page), "empty").toEqual([]);
+  },
+);
 
-it.each(THEMES)("loading, failure and emptiness have no barrier (%s)", async (colorScheme) => {
-  const responses = control(/\/api\/events\?/, NONE);
-  const page = await ui.open("/inbox?view=all", {
-    colorScheme,
-    reducedMotion: "reduce",
-    prepare: responses.hold,
-  });
-  await page.getByRole("status", { name: "Loading" }).first().waitFor();
-  expect(await findBarriers(page, { isLoading: true }), "loading").toEqual([]);
-  responses.fail();
-  await page.getByRole("alert").getByText(WORDS).waitFor();
-  expect(await findBarriers(page), "failed").toEqual([]);
-  responses.answer();
-  await page.getByRole("button", { name: "Try again" }).click();
-  await page.getByRole("heading", { name: "No event has arrived yet" }).waitFor();
-  expect(await findBarriers(page), "empty").toEqual([]);
-});
-
-const WORD = "W".repeat(10_000);
+const LONG_WORD = "W".repeat(10_000);
 const MARKUP = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
 const RIGHT_TO_LEFT = "\u202Eمرحبا بالعالم";
 
-/** A name as long as names may be, with markup and text that runs the other way. */
-const hostileName = (max: number) => `${MARKUP}${RIGHT_TO_LEFT}${WORD}`.slice(0, max);
+/** Returns a name of the maximum length, with markup and right-to-left text. */
+const hostileName = (max: number) => `${MARKUP}${RIGHT_TO_LEFT}${LONG_WORD}`.slice(0, max);
 
-async function setUpHostileDesk(): Promise<{ flow: string; run: string; connection: string }> {
+async function createHostileData(): Promise<{ flow: string; run: string; connection: string }> {
   const server = await serveSdk2(
     { forecast: () => ({}) },
-    { definitions: [{ name: "forecast", description: `${MARKUP} ${WORD.slice(0, 2_000)}` }] },
+    { definitions: [{ name: "forecast", description: `${MARKUP} ${LONG_WORD.slice(0, 2_000)}` }] },
   );
   const { json: connection } = await ui.call("POST", "/api/connections", {
     name: hostileName(200),
@@ -187,7 +194,7 @@ async function setUpHostileDesk(): Promise<{ flow: string; run: string; connecti
   await ui.call("POST", "/api/apps", { slug: "hostile", name: hostileName(200) });
   const { json: flow } = await ui.call("POST", "/api/apps/hostile/flows", {
     name: hostileName(200),
-    description: `${MARKUP} ${RIGHT_TO_LEFT} ${WORD.slice(0, 1_000)}`,
+    description: `${MARKUP} ${RIGHT_TO_LEFT} ${LONG_WORD.slice(0, 1_000)}`,
     nodes: [
       {
         id: "ask",
@@ -196,7 +203,7 @@ async function setUpHostileDesk(): Promise<{ flow: string; run: string; connecti
         position: { x: 0, y: 0 },
         parameters: {
           toolName: "ask",
-          toolDescription: `${MARKUP} ${WORD.slice(0, 500)}`,
+          toolDescription: `${MARKUP} ${LONG_WORD.slice(0, 500)}`,
           parameters: [{ name: "text", type: "string" }],
         },
       },
@@ -213,13 +220,13 @@ async function setUpHostileDesk(): Promise<{ flow: string; run: string; connecti
   await ui.call("POST", `/api/flows/${flow.id}/publish`, { note: MARKUP });
   const { json: run } = await ui.call("POST", `/api/flows/${flow.id}/runs?wait=1`, {
     trigger: "ask",
-    input: { text: `${MARKUP} ${RIGHT_TO_LEFT} ${WORD}` },
+    input: { text: `${MARKUP} ${RIGHT_TO_LEFT} ${LONG_WORD}` },
   });
   return { flow: flow.id, run: run.id, connection: connection.id };
 }
 
 it("shows hostile names and errors as text on every page, without breaking the layout", async () => {
-  const { flow, run, connection } = await setUpHostileDesk();
+  const { flow, run, connection } = await createHostileData();
   const page = await ui.open();
   for (const path of [
     "/inbox?view=all",
@@ -249,33 +256,33 @@ it("shows hostile names and errors as text on every page, without breaking the l
     expect(await page.title(), path).not.toBe("owned");
   }
 
-  const isWide = (role: "dialog" | "region", name?: string) =>
+  const isOverflowing = (role: "dialog" | "region", name?: string) =>
     page
       .getByRole(role, { ...(name && { name }) })
       .evaluate((element) => element.scrollWidth > element.clientWidth);
   await page.keyboard.press("Control+k");
   await page.getByRole("option").filter({ hasText: "onerror" }).first().waitFor();
-  expect(await isWide("dialog"), "palette").toBe(false);
+  expect(await isOverflowing("dialog"), "palette").toBe(false);
   await page.goto(`${ui.url()}/settings`);
   const row = page.getByRole("listitem").filter({ hasText: "onerror" });
   await row.getByRole("button", { name: /^Revoke/ }).click();
-  expect(await isWide("dialog"), "revoke a token").toBe(false);
+  expect(await isOverflowing("dialog"), "revoke a token").toBe(false);
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
   await page.getByText(/was revoked$/).waitFor();
-  expect(await isWide("region", "Messages"), "message").toBe(false);
+  expect(await isOverflowing("region", "Messages"), "message").toBe(false);
 });
 
-describe("motion", () => {
-  const animations = (page: Page) =>
+describe("an active run in the list", () => {
+  const countAnimations = (page: Page) =>
     page.evaluate(
       () => document.getAnimations().filter(({ playState }) => playState === "running").length,
     );
 
   it.each([
-    ["no-preference", true],
-    ["reduce", false],
-  ] as const)("with the preference %s: %s", async (reducedMotion, isMoving) => {
-    const outside = await startOutside();
+    ["is animated", "no-preference", true],
+    ["is not animated", "reduce", false],
+  ] as const)("%s with prefers-reduced-motion: %s", async (_, reducedMotion, isAnimated) => {
+    const externalApi = await startExternalApi();
     const name = `Endless ${reducedMotion}`;
     await ui.call("POST", "/api/apps", { slug: reducedMotion, name });
     const { json: flow } = await ui.call("POST", `/api/apps/${reducedMotion}/flows`, {
@@ -286,7 +293,7 @@ describe("motion", () => {
           id: "wait",
           type: "HttpRequest",
           name: "Wait",
-          parameters: { url: `${outside.url}/slow`, timeoutMs: 300_000 },
+          parameters: { url: `${externalApi.url}/slow`, timeoutMs: 300_000 },
         },
       ],
       edges: [{ source: "ask", target: "wait" }],
@@ -303,9 +310,9 @@ describe("motion", () => {
       .filter({ hasText: name })
       .getByRole("img", { name: "under way" })
       .waitFor();
-    if (isMoving) await expect.poll(() => animations(page)).toBeGreaterThan(0);
-    else expect(await animations(page)).toBe(0);
+    if (isAnimated) await expect.poll(() => countAnimations(page)).toBeGreaterThan(0);
+    else expect(await countAnimations(page)).toBe(0);
     await ui.call("POST", `/api/runs/${run.id}/cancel`);
-    outside.stop();
+    externalApi.stop();
   });
 });

@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { deliver } from "../support/deliver.ts";
 import { serveSdk2, type Tools } from "../support/mcp-servers.ts";
 import { intercept } from "./support/intercept.ts";
-import { sendEvents } from "./support/sample-desk.ts";
-import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+import { sendEvents } from "./support/sample-hub.ts";
+import { findAccessibilityViolations, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
   await sendEvents(ui.url());
 });
 
-const OFFERED = [
+const TRIGGERS = [
   {
     type: "issue.opened",
     description: "Fires when an issue is opened.",
@@ -26,7 +26,8 @@ const OFFERED = [
   { type: "issue.closed", description: "Fires when an issue is closed.", paramsSchema: {} },
 ];
 
-type Configured = {
+/** The arguments of a call of TRIGGER_CONFIGURE. */
+type Configuration = {
   type: string;
   params: Record<string, string>;
   enabled: boolean;
@@ -34,22 +35,22 @@ type Configured = {
   callbackToken?: string;
 };
 
-/** A server with triggers, as a connection of the hub. */
+/** Starts an MCP server with triggers, and adds a connection to it. */
 async function connectTracker(name: string) {
-  const configured: Configured[] = [];
-  const answer = { current: { success: true } as object };
+  const configurations: Configuration[] = [];
+  const configureResult = { current: { success: true } as object };
   const tools: Tools = {
-    TRIGGER_LIST: () => ({ triggers: OFFERED }),
-    TRIGGER_CONFIGURE: (given) => {
-      configured.push(given as Configured);
-      return answer.current;
+    TRIGGER_LIST: () => ({ triggers: TRIGGERS }),
+    TRIGGER_CONFIGURE: (args) => {
+      configurations.push(args as Configuration);
+      return configureResult.current;
     },
   };
   const server = await serveSdk2(tools);
   const { json } = await ui.call("POST", "/api/connections", { name, url: server.url });
   const notify = async (type: string, data: object) => {
     const { callbackUrl = "", callbackToken = "" } =
-      configured.findLast(({ callbackToken }) => callbackToken) ?? {};
+      configurations.findLast(({ callbackToken }) => callbackToken) ?? {};
     const response = await fetch(callbackUrl, {
       method: "POST",
       headers: { "content-type": "application/json", authorization: `Bearer ${callbackToken}` },
@@ -57,10 +58,10 @@ async function connectTracker(name: string) {
     });
     expect(response.status).toBe(202);
   };
-  return { id: json.id as string, server, configured, answer, notify };
+  return { id: json.id as string, server, configurations, configureResult, notify };
 }
 
-async function makeFlow(name: string, type: string, parameters: object, publish = false) {
+async function createFlow(name: string, type: string, parameters: object, publish = false) {
   const { json } = await ui.call("POST", "/api/apps/desk/flows", {
     name,
     nodes: [
@@ -84,25 +85,25 @@ const parametersOf = async (flow: string) => {
   return json.nodes.find(({ id }: { id: string }) => id === "start").parameters;
 };
 
-const panelOf = (page: Page) => page.getByRole("complementary", { name: "Node Start" });
+const findPanel = (page: Page) => page.getByRole("complementary", { name: "Node Start" });
 async function openTrigger(flow: string, options: Parameters<typeof ui.open>[1] = {}) {
   const page = await ui.open(`/flows/${flow}`, options);
   await page.locator(".react-flow__node", { hasText: "Start" }).click();
-  await panelOf(page).waitFor();
-  return { page, panel: panelOf(page) };
+  await findPanel(page).waitFor();
+  return { page, panel: findPanel(page) };
 }
 
-const previewIn = (panel: Locator) => panel.getByRole("region", { name: "Preview" });
+const findPreview = (panel: Locator) => panel.getByRole("region", { name: "Preview" });
 
 describe("the form of an event trigger", () => {
-  it("offers only connections with triggers, with their status", async () => {
+  it("offers only connections with triggers and shows their status, unless a tool is polled", async () => {
     const tracker = await connectTracker("tracker");
     const gone = await connectTracker("gone");
     const weather = await serveSdk2({ forecast: () => ({}) });
     await ui.call("POST", "/api/connections", { name: "weather", url: weather.url });
     await gone.server.close();
     await ui.call("POST", `/api/connections/${gone.id}/check`);
-    const flow = await makeFlow("Pick a connection", "Event", {});
+    const flow = await createFlow("Pick a connection", "Event", {});
     const { panel } = await openTrigger(flow);
     const select = panel.getByLabel("Connection");
     const options = await select.locator("option").allTextContents();
@@ -112,16 +113,16 @@ describe("the form of an event trigger", () => {
     await select.selectOption({ label: "tracker · responds" });
     await panel.getByRole("img", { name: "responds", exact: true }).waitFor();
     await expect.poll(() => parametersOf(flow)).toMatchObject({ source: tracker.id });
-    // A tool of any server can be polled instead.
+    // A trigger that polls a tool can use any server.
     await panel.getByRole("radio", { name: "Poll a tool" }).click();
     await select.selectOption({ label: "weather · responds" });
     await panel.getByRole("group", { name: "Poll" }).getByLabel("Tool").fill("forecast");
     await expect.poll(() => parametersOf(flow)).toMatchObject({ poll: { tool: "forecast" } });
   });
 
-  it("picks an event type by its description, by mouse and by keyboard", async () => {
+  it("shows the event types with descriptions, and selects one with the mouse or the keyboard", async () => {
     const { id } = await connectTracker("types");
-    const flow = await makeFlow("Pick a type", "Event", { source: id });
+    const flow = await createFlow("Pick a type", "Event", { source: id });
     const { page, panel } = await openTrigger(flow);
     const opened = panel.getByRole("radio", {
       name: /issue\.opened Fires when an issue is opened/,
@@ -139,9 +140,9 @@ describe("the form of an event trigger", () => {
     await expect.poll(() => parametersOf(flow)).toMatchObject({ type: "issue.closed" });
   });
 
-  it("draws the params from the schema: required marks, enums as selects, messages at the field", async () => {
+  it("shows a field for each param of the schema: marks required ones, offers enums as lists, and shows errors at the field", async () => {
     const { id } = await connectTracker("params");
-    const flow = await makeFlow("Fill in params", "Event", { source: id, type: "issue.opened" });
+    const flow = await createFlow("Fill in params", "Event", { source: id, type: "issue.opened" });
     const { panel } = await openTrigger(flow);
     const repo = panel.getByLabel("repo", { exact: false }).and(panel.locator("input"));
     expect(await repo.getAttribute("aria-required")).toBe("true");
@@ -181,16 +182,16 @@ describe("the form of an event trigger", () => {
       .not.toContain("label");
   });
 
-  it("shows live how many of the last events would have matched, and the near misses in amber", async () => {
-    const flow = await makeFlow("Preview", "Event", { source: "github", type: "issues" });
+  it("shows live how many of the last events would have matched, and which nearly matched", async () => {
+    const flow = await createFlow("Preview", "Event", { source: "github", type: "issues" });
     const { page, panel } = await openTrigger(flow);
-    const preview = previewIn(panel);
-    const sentence = (matched: number, of: number) =>
-      preview.getByText(`${matched} of your last ${of} events would have matched`).waitFor();
-    await sentence(2, 2);
+    const preview = findPreview(panel);
+    const waitForCount = (matched: number, total: number) =>
+      preview.getByText(`${matched} of your last ${total} events would have matched`).waitFor();
+    await waitForCount(2, 2);
     await preview.getByText("The newest events from github of type issues.").waitFor();
 
-    // A new condition has the focus, and is saved as soon as it has a path.
+    // A new condition gets the focus, and is saved when it has a path.
     const { revision } = (await ui.call("GET", `/api/flows/${flow}`)).json;
     await panel.getByRole("button", { name: "Add a condition" }).press("Enter");
     await page.keyboard.type("a");
@@ -198,7 +199,7 @@ describe("the form of an event trigger", () => {
     expect((await ui.call("GET", `/api/flows/${flow}`)).json.revision).toBe(revision + 1);
     await panel.getByLabel("Path of condition 1").fill("action");
     await panel.getByLabel("Value of action").fill("opened");
-    await sentence(1, 2);
+    await waitForCount(1, 2);
     const miss = preview
       .getByRole("list", { name: "1 near miss" })
       .getByText('action is "labeled", wanted "opened"');
@@ -211,29 +212,29 @@ describe("the form of an event trigger", () => {
     });
     expect(await miss.evaluate((element) => getComputedStyle(element).color)).toBe(amber);
 
-    // A value of a real event becomes a condition.
+    // Add a condition with a value of a stored event.
     await panel.getByRole("button", { name: "Pick from an event" }).click();
     const tree = page.getByRole("tree", { name: "payload" });
     const number = tree.getByRole("treeitem").filter({ hasText: /^number\s*7/ });
     await number.hover();
     await number.getByRole("button", { name: "Insert" }).click();
     await expect.poll(() => parametersOf(flow)).toMatchObject({ params: { "issue.number": "7" } });
-    await sentence(1, 2);
+    await waitForCount(1, 2);
     await panel.getByRole("button", { name: "Remove issue.number" }).click();
 
-    // The preview follows what arrives.
+    // The preview includes new events.
     await deliver(ui.url(), {
       type: "issues",
       body: JSON.stringify({ action: "opened", issue: { number: 70, title: "A new one" } }),
     });
-    await sentence(2, 3);
+    await waitForCount(2, 3);
     await preview.getByRole("link", { name: /A new one/ }).waitFor();
   });
 
-  it("marks an error of the filter where it is", async () => {
-    const flow = await makeFlow("Filter", "Event", { source: "github", type: "push" });
+  it("marks a syntax error of the filter at its position", async () => {
+    const flow = await createFlow("Filter", "Event", { source: "github", type: "push" });
     const { page, panel } = await openTrigger(flow);
-    const preview = previewIn(panel);
+    const preview = findPreview(panel);
     await preview.getByText("2 of your last 2 events would have matched").waitFor();
     const editor = panel.getByRole("textbox", { name: "Filter" });
     await editor.click();
@@ -243,27 +244,27 @@ describe("the form of an event trigger", () => {
     await editor.press("ControlOrMeta+a");
     await page.keyboard.type("data.ref = ");
     await panel.locator(".cm-lintRange-error, .cm-lint-marker-error").first().waitFor();
-    // The hub says the same about the draft.
+    // The hub reports the same error for the draft.
     await panel.getByRole("alert").filter({ hasText: "end of expression" }).waitFor();
   });
 
-  it("sends a test event that starts a real run, and shows the verdicts", async () => {
+  it("sends a test event that starts a run, and shows the verdicts of the published trigger and of the draft", async () => {
     const { id } = await connectTracker("sender");
-    const flow = await makeFlow(
+    const flow = await createFlow(
       "Test event",
       "Event",
       { source: id, type: "issue.opened", params: { repo: "acme/desk" } },
       true,
     );
     const { page, panel } = await openTrigger(flow);
-    await previewIn(panel).getByText("There are no events to compare with yet").waitFor();
-    await previewIn(panel).getByText("No recent event is from sender.").waitFor();
+    await findPreview(panel).getByText("There are no events to compare with yet").waitFor();
+    await findPreview(panel).getByText("No recent event is from sender.").waitFor();
     await panel.getByRole("button", { name: "Send test event" }).click();
     const dialog = page.getByRole("dialog", { name: "Send a test event" });
-    // The server's sample, with the repository that the trigger wants.
+    // The sample of the server, changed so that the trigger matches it.
     const data = dialog.getByLabel("Data");
     expect(JSON.parse(await data.inputValue())).toEqual({
-      ...OFFERED[0]?.sample,
+      ...TRIGGERS[0]?.sample,
       repo: "acme/desk",
     });
     await dialog.getByRole("button", { name: "Send" }).click();
@@ -277,13 +278,13 @@ describe("the form of an event trigger", () => {
     await dialog.getByText("The published trigger did not match").waitFor();
     await dialog.getByText('repo is "acme/none", wanted "acme/desk"').first().waitFor();
     await dialog.getByRole("button", { name: "Done" }).click();
-    await previewIn(panel).getByText("1 of your last 2 events would have matched").waitFor();
+    await findPreview(panel).getByText("1 of your last 2 events would have matched").waitFor();
     const { json } = await ui.call("GET", `/api/runs?flow=${flow}`);
     expect(json.items).toHaveLength(1);
   });
 
-  it("sends the sample of a webhook, and says that the flow is not published", async () => {
-    const flow = await makeFlow("Webhook test", "Event", {
+  it("sends a sample webhook, and says that the published flow has no such trigger", async () => {
+    const flow = await createFlow("Webhook test", "Event", {
       source: "github",
       type: "pull_request",
       params: { action: "closed" },
@@ -299,8 +300,8 @@ describe("the form of an event trigger", () => {
     await page.waitForURL("**/inbox/*");
   });
 
-  it("shows an error of the hub in its own words", async () => {
-    const flow = await makeFlow("Errors", "Event", { source: "github", type: "issues" });
+  it("shows the message of the hub if the preview fails", async () => {
+    const flow = await createFlow("Errors", "Event", { source: "github", type: "issues" });
     const page = await ui.open(`/flows/${flow}`);
     await intercept(page, "**/api/triggers/preview*", (route) =>
       route.fulfill({
@@ -314,13 +315,13 @@ describe("the form of an event trigger", () => {
       }),
     );
     await page.locator(".react-flow__node", { hasText: "Start" }).click();
-    await previewIn(panelOf(page))
+    await findPreview(findPanel(page))
       .getByText("The database does not respond. Check DATABASE_URL.")
       .waitFor();
   });
 });
 
-describe("the cards of triggers", () => {
+describe("the list of triggers", () => {
   const openCards = async (flow: string) => {
     const page = await ui.open(`/flows/${flow}`);
     await page.getByRole("button", { name: "Triggers", exact: true }).click();
@@ -328,9 +329,9 @@ describe("the cards of triggers", () => {
     return { page, cards };
   };
 
-  it("show type and connection, params, state and the last firing", async () => {
+  it("shows type, connection, params, state and the time when the trigger last fired", async () => {
     const { id, notify } = await connectTracker("cards");
-    const flow = await makeFlow(
+    const flow = await createFlow(
       "Cards",
       "Event",
       { source: id, type: "issue.opened", params: { repo: "acme/desk" } },
@@ -342,19 +343,19 @@ describe("the cards of triggers", () => {
     await card.getByText("repo = acme/desk").waitFor();
     await card.getByRole("img", { name: "active" }).waitFor();
     await card.getByText("has not fired yet").waitFor();
-    // The plate on the canvas has the name of the connection, too.
+    // The label on the canvas also contains the name of the connection.
     await page.locator(".id-plate").getByText("cards · issue.opened").waitFor();
     await notify("issue.opened", { repo: "acme/desk" });
     await card.getByText("last fired just now").waitFor();
   });
 
-  it("show a failure in the server's own words, and that it was overcome", async () => {
+  it("shows the message of the server if it rejects a trigger, until it accepts it", async () => {
     const tracker = await connectTracker("refusing");
-    tracker.answer.current = {
+    tracker.configureResult.current = {
       isError: true,
       content: [{ type: "text", text: "The quota of webhooks is used up." }],
     };
-    const flow = await makeFlow(
+    const flow = await createFlow(
       "Refused",
       "Event",
       { source: tracker.id, type: "issue.opened", params: { repo: "acme/desk" } },
@@ -363,14 +364,14 @@ describe("the cards of triggers", () => {
     const { cards } = await openCards(flow);
     await cards.getByRole("alert").getByText("The quota of webhooks is used up.").waitFor();
     await cards.getByRole("img", { name: "failed" }).waitFor();
-    tracker.answer.current = { success: true };
+    tracker.configureResult.current = { success: true };
     await cards.getByRole("img", { name: "active" }).waitFor();
     expect(await cards.getByRole("alert").count()).toBe(0);
   });
 
-  it("can be edited in place, paused and resumed", async () => {
-    const { id, configured } = await connectTracker("edited");
-    const flow = await makeFlow(
+  it("edits, pauses and resumes a trigger, which takes effect when the flow is published", async () => {
+    const { id, configurations } = await connectTracker("edited");
+    const flow = await createFlow(
       "Edit in place",
       "Event",
       { source: id, type: "issue.opened", params: { repo: "acme/desk" } },
@@ -391,24 +392,24 @@ describe("the cards of triggers", () => {
     await publish();
     await edited.waitFor({ state: "detached" });
     await expect
-      .poll(() => configured.at(-1))
+      .poll(() => configurations.at(-1))
       .toMatchObject({ enabled: true, params: { repo: "acme/desk", priority: "high" } });
 
     await cards.getByRole("switch", { name: /^Active/ }).click();
     await cards.getByText("Paused in the draft: publish the flow to pause it.").waitFor();
     await publish();
     await cards.getByRole("img", { name: "paused" }).waitFor();
-    await expect.poll(() => configured.at(-1)).toMatchObject({ enabled: false });
+    await expect.poll(() => configurations.at(-1)).toMatchObject({ enabled: false });
 
     await cards.getByRole("switch", { name: /^Active/ }).click();
     await cards.getByText("Active in the draft: publish the flow to resume it.").waitFor();
     await publish();
     await cards.getByRole("img", { name: "active" }).waitFor();
-    await expect.poll(() => configured.at(-1)).toMatchObject({ enabled: true });
+    await expect.poll(() => configurations.at(-1)).toMatchObject({ enabled: true });
   });
 
-  it("say what to do if nothing starts the flow by itself", async () => {
-    const flow = await makeFlow("Only intents", "UserIntent", { toolDescription: "Answers." });
+  it("offers to add a node if no event or schedule starts the flow", async () => {
+    const flow = await createFlow("Only intents", "UserIntent", { toolDescription: "Answers." });
     const { page, cards } = await openCards(flow);
     await cards.getByRole("heading", { name: "No Event or Schedule starts this flow" }).waitFor();
     await cards.getByRole("button", { name: "Add a node" }).click();
@@ -417,8 +418,8 @@ describe("the cards of triggers", () => {
 });
 
 describe("a schedule", () => {
-  it("shows its next five times in its time zone, as the hub will fire", async () => {
-    const flow = await makeFlow("Weekdays", "Schedule", {});
+  it("shows the next five times at which the hub will fire it, in its time zone", async () => {
+    const flow = await createFlow("Weekdays", "Schedule", {});
     const { page, panel } = await openTrigger(flow, { timezoneId: "America/New_York" });
     const times = panel.getByRole("region", { name: "Next times" });
     await panel.getByRole("button", { name: "Examples" }).click();
@@ -441,8 +442,8 @@ describe("a schedule", () => {
     await card.getByText(/active · has not fired yet · next .+, 09:00 GMT\+9/).waitFor();
   });
 
-  it("shows what is wrong at the field", async () => {
-    const flow = await makeFlow("Wrong times", "Schedule", { cron: "0 9 * * *" });
+  it("shows errors at the field", async () => {
+    const flow = await createFlow("Wrong times", "Schedule", { cron: "0 9 * * *" });
     const { panel } = await openTrigger(flow);
     await panel.getByRole("region", { name: "Next times" }).waitFor();
     await panel.getByLabel("Cron expression").fill("*/10 * * * * *");
@@ -454,32 +455,32 @@ describe("a schedule", () => {
   });
 });
 
-describe.each(THEMES)("there is no barrier (%s)", (colorScheme) => {
+describe.each(THEMES)("in the %s theme", (colorScheme) => {
   const options = { colorScheme, reducedMotion: "reduce" } as const;
 
-  it("in the form of an event trigger", async () => {
+  it("has no serious accessibility violation in the form of an event trigger", async () => {
     const { id } = await connectTracker(`axe-${colorScheme}`);
-    const flow = await makeFlow("Axe", "Event", {
+    const flow = await createFlow("Axe", "Event", {
       source: id,
       type: "issue.opened",
       params: { title: "x" },
     });
     await ui.call("POST", "/api/events/test", { source: id, type: "issue.opened" });
     const { page, panel } = await openTrigger(flow, options);
-    await previewIn(panel).getByText("0 of your last 1 event would have matched").waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    await findPreview(panel).getByText("0 of your last 1 event would have matched").waitFor();
+    expect(await findAccessibilityViolations(page)).toEqual([]);
     await panel.getByRole("button", { name: "Send test event" }).click();
     await page.getByRole("dialog", { name: "Send a test event" }).waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAccessibilityViolations(page)).toEqual([]);
   });
 
-  it("in the cards and the form of a schedule", async () => {
-    const flow = await makeFlow("Axe times", "Schedule", { cron: "0 9 * * *" }, true);
+  it("has no serious accessibility violation in the list of triggers and in the form of a schedule", async () => {
+    const flow = await createFlow("Axe times", "Schedule", { cron: "0 9 * * *" }, true);
     const page = await ui.open(`/flows/${flow}`, options);
     await page.getByRole("button", { name: "Triggers", exact: true }).click();
     const cards = page.getByRole("complementary", { name: "Triggers" });
     await cards.getByRole("button", { name: /^Edit/ }).click();
     await cards.getByRole("region", { name: "Next times" }).waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findAccessibilityViolations(page)).toEqual([]);
   });
 });

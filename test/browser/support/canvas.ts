@@ -1,4 +1,4 @@
-/** Flows for tests of the canvas, and how tests find its parts. */
+/** Creates flows for tests of the canvas, finds the elements of the canvas, and uses them. */
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { expect } from "vitest";
 import type { Ui } from "./ui.ts";
@@ -31,18 +31,18 @@ export const edge = (source: string, target: string, sourceHandle = "out") => ({
   targetHandle: "in",
 });
 
-const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+const escapeRegExp = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 export const tile = (page: Page, name: string): Locator =>
-  page.getByRole("group", { name: new RegExp(`^${escaped(name)}, `) });
+  page.getByRole("group", { name: new RegExp(`^${escapeRegExp(name)}, `) });
 
-/** Clicks a tile. If the panel covers its middle, the whole flow is shown first, as a person would do. */
+/** Clicks the tile of a node. If the panel covers its middle, clicks "Show the whole flow" first. */
 export async function clickTile(page: Page, name: string): Promise<void> {
   const isCovered = async () => {
-    const [desk, box] = await Promise.all(
-      [page.locator(".desk"), tile(page, name)].map((each) => each.boundingBox()),
+    const [canvas, box] = await Promise.all(
+      [page.locator(".desk"), tile(page, name)].map((locator) => locator.boundingBox()),
     );
-    return !desk || !box || box.x + box.width / 2 > desk.x + desk.width;
+    return !canvas || !box || box.x + box.width / 2 > canvas.x + canvas.width;
   };
   if (await isCovered()) {
     await page.getByRole("button", { name: "Show the whole flow" }).click();
@@ -56,54 +56,54 @@ export const panel = (page: Page, name: string): Locator =>
   page.getByRole("complementary", { name: `Node ${name}`, exact: true });
 export const dock = (page: Page): Locator => page.getByRole("region", { name: "Run of the draft" });
 
-/** Tests of the canvas of one hub. */
+/** Functions for flows of one app and their pages. */
 export function useCanvas(ui: Ui, app = "desk") {
-  const stored = async (id: string) => (await ui.call("GET", `/api/flows/${id}`)).json;
+  const getFlow = async (id: string) => (await ui.call("GET", `/api/flows/${id}`)).json;
   return {
-    stored,
-    /** What an edit can change, without what the hub computes. */
-    async graph(id: string) {
-      const { name, description, nodes, edges } = await stored(id);
+    getFlow,
+    /** Returns the properties of a flow that an edit can change, without those that the hub computes. */
+    async getGraph(id: string) {
+      const { name, description, nodes, edges } = await getFlow(id);
       return { name, description, nodes, edges };
     },
-    async newFlow(
+    async createFlow(
       name: string,
       nodes: readonly TestNode[] = [],
       edges: readonly unknown[] = [],
     ): Promise<string> {
       return (await ui.call("POST", `/api/apps/${app}/flows`, { name, nodes, edges })).json.id;
     },
-    async idOf(name: string): Promise<string> {
+    async findFlowId(name: string): Promise<string> {
       const { json } = await ui.call("GET", "/api/flows?limit=100");
       return json.items.find((flow: { name: string }) => flow.name === name).id;
     },
-    /** The page of a flow whose view has come to rest. */
-    async open(id: string, options?: BrowserContextOptions): Promise<Page> {
+    /** Opens the page of a flow, and waits until its nodes no longer move. */
+    async openFlow(id: string, options?: BrowserContextOptions): Promise<Page> {
       const page = await ui.open(`/flows/${id}`, options);
       await page.getByRole("button", { name: "Add a node" }).waitFor();
-      await atRest(page);
+      await waitUntilSettled(page);
       return page;
     },
   };
 }
 
-/** All tiles are measured, and none moves any more. */
-export async function atRest(page: Page): Promise<void> {
-  const places = () =>
+/** Waits until all tiles are visible, and none moves any more. */
+export async function waitUntilSettled(page: Page): Promise<void> {
+  const readPositions = () =>
     page.locator(".react-flow__node").evaluateAll((tiles) =>
-      tiles.map((each) => {
-        const { x, y } = each.getBoundingClientRect();
-        return `${x} ${y} ${getComputedStyle(each).visibility}`;
+      tiles.map((element) => {
+        const { x, y } = element.getBoundingClientRect();
+        return `${x} ${y} ${getComputedStyle(element).visibility}`;
       }),
     );
   let before = "";
   await expect
     .poll(
       async () => {
-        const now = JSON.stringify(await places());
-        const rests = now === before && !now.includes("hidden");
+        const now = JSON.stringify(await readPositions());
+        const isSettled = now === before && !now.includes("hidden");
         before = now;
-        return rests;
+        return isSettled;
       },
       { interval: 150 },
     )
@@ -125,7 +125,7 @@ export async function drag(page: Page, from: Locator, by: { x: number; y: number
   await page.mouse.up();
 }
 
-/** Draws a track with the mouse. */
+/** Draws an edge with the mouse. */
 export async function connect(page: Page, from: Locator, to: Locator): Promise<void> {
   const [start, end] = [await middleOf(from), await middleOf(to)];
   await page.mouse.move(start.x, start.y);
@@ -135,25 +135,27 @@ export async function connect(page: Page, from: Locator, to: Locator): Promise<v
   await page.mouse.up();
 }
 
-const focused = (locator: Locator): Promise<void> =>
+const waitForFocus = (locator: Locator): Promise<void> =>
   expect
     .poll(() =>
-      locator.evaluateAll((found) => found.some((each) => each === document.activeElement)),
+      locator.evaluateAll((elements) =>
+        elements.some((element) => element === document.activeElement),
+      ),
     )
     .toBe(true);
 
-/** Adds a node with the library, after the one that is selected. */
+/** Adds a node after the selected one, with the dialog that lists the node types. */
 export async function addNode(page: Page, title: string): Promise<void> {
   await page.keyboard.press("n");
   const search = page.getByPlaceholder("Search the node types");
-  await focused(search);
+  await waitForFocus(search);
   await page.keyboard.type(title);
   await page.getByRole("option", { name: title }).first().waitFor();
   await page.keyboard.press("Enter");
   await search.waitFor({ state: "detached" });
 }
 
-/** A page that is hidden saves at once, so a test need not wait until an edit has settled. */
+/** Makes the page save at once, as it does when it is hidden. Otherwise a save is debounced. */
 export const saveNow = (page: Page): Promise<void> =>
   page.evaluate(() => {
     Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true });
@@ -161,10 +163,10 @@ export const saveNow = (page: Page): Promise<void> =>
     Reflect.deleteProperty(document, "visibilityState");
   });
 
-/** From the panel of a node back to its tile, by keyboard. */
+/** Moves the focus from the panel of a node back to its tile, with the keyboard. */
 export async function leavePanel(page: Page, name: string): Promise<void> {
   await page.keyboard.press("Escape");
-  await focused(tile(page, name));
+  await waitForFocus(tile(page, name));
 }
 
 /** Publishes the draft with the dialog. */
@@ -177,9 +179,9 @@ export async function publish(page: Page, version: number, note = ""): Promise<v
   await dialog.waitFor({ state: "detached" });
 }
 
-/** Replaces the text of a code editor with its own commands: Chromium would keep the style of a selection. */
+/** Replaces the text of a code editor. Deletes it first, because Chromium would give new text the style of a selection. */
 export async function setCode(page: Page, editor: Locator, text: string): Promise<void> {
-  // Until its code has loaded, the text is shown in a plain field.
+  // Until the code of the editor has loaded, the page shows a plain field, which has no `.cm-content`.
   await editor.and(page.locator(".cm-content")).focus();
   await page.keyboard.press("Control+a");
   await page.keyboard.press("Delete");

@@ -4,8 +4,8 @@ import { expect } from "vitest";
 const PROBE = "/is-intercepted";
 
 /**
- * `page.route` for a page that has loaded. Chromium tells the page that it intercepts, but does not wait
- * for it: the page may still send requests past the route. So this waits until one was intercepted.
+ * Like `page.route`, for a page that has loaded. After `page.route`, such a page may still send requests that
+ * are not intercepted. So this function sends requests until one is intercepted.
  */
 export async function intercept(
   page: Page,

@@ -1,18 +1,18 @@
 import type { Locator, Page } from "playwright-core";
 
-const MAX_STEPS = 200;
+const MAX_TABS = 200;
 
 const hasFocus = (locator: Locator): Promise<boolean> =>
-  locator.evaluateAll((found) => found.some((each) => each === document.activeElement));
+  locator.evaluateAll((elements) => elements.some((element) => element === document.activeElement));
 
-/** Moves the focus with Tab only, as a person without a mouse does. */
+/** Presses Tab until the element has the focus. */
 export async function tabTo(page: Page, locator: Locator): Promise<void> {
   await locator.first().waitFor();
-  for (let step = 0; step < MAX_STEPS; step += 1) {
+  for (let step = 0; step < MAX_TABS; step += 1) {
     if (await hasFocus(locator)) return;
     await page.keyboard.press("Tab");
   }
-  throw new Error(`Tab does not reach ${locator}`);
+  throw new Error(`${MAX_TABS} presses of Tab do not reach ${locator}`);
 }
 
 /** Replaces the text of the field that has the focus. */

@@ -1,4 +1,4 @@
-/** A hub as a small team would have it: apps, flows of every state, and events of several senders. */
+/** Sample data of a small team's hub: apps, flows in every state, and events of several senders. */
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -38,16 +38,16 @@ const edge = (source: string, target: string, sourceHandle = "out") => ({
 });
 
 /**
- * Answers like an API: `/slow` keeps the client waiting, `/broken` is a bad gateway, `/labels` is one
- * at the first attempt at a step, and slow then.
+ * Starts the API that the flows call. `/slow` never responds, and `/broken` responds with 502. `/labels`
+ * responds with 502 to the first attempt of a step, and never to later attempts.
  */
-export async function startOutside(): Promise<{ url: string; stop: () => void }> {
-  const attempted = new Set<string>();
+export async function startExternalApi(): Promise<{ url: string; stop: () => void }> {
+  const attemptedSteps = new Set<string>();
   const server = createServer((request, response) => {
     const { url = "", headers } = request;
     const step = String(headers["idempotency-key"]);
-    if (url.startsWith("/slow") || (url.startsWith("/labels") && attempted.has(step))) return;
-    attempted.add(step);
+    if (url.startsWith("/slow") || (url.startsWith("/labels") && attemptedSteps.has(step))) return;
+    attemptedSteps.add(step);
     const isBroken = /^\/(broken|labels)/.test(url);
     response.writeHead(isBroken ? 502 : 200, { "content-type": "application/json" });
     response.end(
@@ -65,7 +65,7 @@ export async function startOutside(): Promise<{ url: string; stop: () => void }>
   };
 }
 
-const flowsOf = (outside: string) => ({
+const createFlows = (apiUrl: string) => ({
   desk: [
     {
       name: "Issue triage",
@@ -73,7 +73,7 @@ const flowsOf = (outside: string) => ({
       nodes: [
         trigger("Issue opened", { type: "issues", params: { action: "opened" } }),
         intent("Triage issue", ["repo", "number"], 280),
-        step("fetch", "HttpRequest", "Fetch the issue", { url: `${outside}/issue` }, 380),
+        step("fetch", "HttpRequest", "Fetch the issue", { url: `${apiUrl}/issue` }, 380),
         step(
           "isbug",
           "Condition",
@@ -91,7 +91,7 @@ const flowsOf = (outside: string) => ({
           "Add the label",
           {
             method: "POST",
-            url: `${outside}/labels`,
+            url: `${apiUrl}/labels`,
             timeoutMs: 300_000,
             settings: { timeoutMs: 300_000, retries: { attempts: 3, backoffMs: 1_000 } },
           },
@@ -120,7 +120,7 @@ const flowsOf = (outside: string) => ({
           type: "issues",
           params: { action: "opened", "issue.labels[].name": "bug" },
         }),
-        step("call", "HttpRequest", "Call", { url: `${outside}/ok` }, 380),
+        step("call", "HttpRequest", "Call", { url: `${apiUrl}/ok` }, 380),
       ],
       edges: [edge("trigger", "call")],
       publish: true,
@@ -130,7 +130,7 @@ const flowsOf = (outside: string) => ({
       description: "Asks the build server what went wrong.",
       nodes: [
         trigger("Build failed", { type: "workflow_run", params: { action: "completed" } }),
-        step("ask", "HttpRequest", "Ask the server", { url: `${outside}/broken` }, 380),
+        step("ask", "HttpRequest", "Ask the server", { url: `${apiUrl}/broken` }, 380),
       ],
       edges: [edge("trigger", "ask")],
       publish: true,
@@ -140,7 +140,7 @@ const flowsOf = (outside: string) => ({
       description: "",
       nodes: [
         trigger("Starred", { type: "star" }),
-        step("thank", "HttpRequest", "Thank", { url: `${outside}/ok` }, 380),
+        step("thank", "HttpRequest", "Thank", { url: `${apiUrl}/ok` }, 380),
       ],
       edges: [edge("trigger", "thank")],
       publish: true,
@@ -169,7 +169,7 @@ const flowsOf = (outside: string) => ({
       description: "Writes paid invoices to the ledger.",
       nodes: [
         trigger("Invoice paid", { source: "stripe", type: "invoice.paid" }),
-        step("book", "HttpRequest", "Book", { url: `${outside}/ok` }, 380),
+        step("book", "HttpRequest", "Book", { url: `${apiUrl}/ok` }, 380),
       ],
       edges: [edge("trigger", "book")],
       publish: true,
@@ -177,19 +177,19 @@ const flowsOf = (outside: string) => ({
     {
       name: "Greet customer",
       description: "",
-      nodes: [step("greet", "HttpRequest", "Greet", { url: `${outside}/ok` }, 380)],
+      nodes: [step("greet", "HttpRequest", "Greet", { url: `${apiUrl}/ok` }, 380)],
       edges: [],
       publish: false,
     },
   ],
 });
 
-const repo = (full_name: string, sender: string) => ({
+const repositoryAndSender = (full_name: string, sender: string) => ({
   repository: { full_name, owner: { id: 42, login: full_name.split("/")[0] }, private: false },
   sender: { login: sender, id: 583231, type: "User" },
 });
 
-/** Oldest first. */
+/** The events in the order in which they are sent. */
 const EVENTS: readonly { source: string; type: string; body: Record<string, unknown> }[] = [
   {
     source: "github",
@@ -197,13 +197,13 @@ const EVENTS: readonly { source: string; type: string; body: Record<string, unkn
     body: {
       ref: "refs/heads/main",
       head_commit: { message: "Fix the bell", id: "a1b2c3" },
-      ...repo("octocat/hello-world", "octocat"),
+      ...repositoryAndSender("octocat/hello-world", "octocat"),
     },
   },
   {
     source: "github",
     type: "star",
-    body: { action: "created", ...repo("octocat/hello-world", "marta") },
+    body: { action: "created", ...repositoryAndSender("octocat/hello-world", "marta") },
   },
   {
     source: "github",
@@ -211,7 +211,7 @@ const EVENTS: readonly { source: string; type: string; body: Record<string, unkn
     body: {
       action: "labeled",
       issue: { number: 6, title: "Add a night mode to the desk", labels: [{ name: "idea" }] },
-      ...repo("octocat/hello-world", "octocat"),
+      ...repositoryAndSender("octocat/hello-world", "octocat"),
     },
   },
   {
@@ -236,7 +236,7 @@ const EVENTS: readonly { source: string; type: string; body: Record<string, unkn
       action: "opened",
       number: 41,
       pull_request: { number: 41, title: "Clear the block when the axle counter says so" },
-      ...repo("octocat/signals", "ines"),
+      ...repositoryAndSender("octocat/signals", "ines"),
     },
   },
   {
@@ -274,7 +274,7 @@ const EVENTS: readonly { source: string; type: string; body: Record<string, unkn
       action: "created",
       issue: { number: 5, title: "Bell rings twice at the level crossing" },
       comment: { body: "Same here." },
-      ...repo("octocat/hello-world", "hubot"),
+      ...repositoryAndSender("octocat/hello-world", "hubot"),
     },
   },
   {
@@ -283,7 +283,7 @@ const EVENTS: readonly { source: string; type: string; body: Record<string, unkn
     body: {
       ref: "refs/heads/main",
       head_commit: { message: "Merge branch “lamps” into main", id: "d4e5f6" },
-      ...repo("octocat/signals", "octocat"),
+      ...repositoryAndSender("octocat/signals", "octocat"),
     },
   },
   {
@@ -298,7 +298,7 @@ const EVENTS: readonly { source: string; type: string; body: Record<string, unkn
         conclusion: "failure",
         head_branch: "main",
       },
-      ...repo("octocat/signals", "octobot"),
+      ...repositoryAndSender("octocat/signals", "octobot"),
     },
   },
   {
@@ -327,15 +327,16 @@ const EVENTS: readonly { source: string; type: string; body: Record<string, unkn
         body: "Seen at signal 12, twice this week.",
         html_url: "https://github.com/octocat/hello-world/issues/7",
       },
-      ...repo("octocat/hello-world", "octocat"),
+      ...repositoryAndSender("octocat/hello-world", "octocat"),
     },
   },
 ];
 
-export async function setUpFlows(call: Call, outside: string): Promise<void> {
+/** Creates and publishes the flows. `apiUrl` is the URL of the API that they call. */
+export async function setUpFlows(call: Call, apiUrl: string): Promise<void> {
   await call("POST", "/api/apps", { slug: "desk", name: "Desk" });
   await call("POST", "/api/apps", { slug: "billing", name: "Billing" });
-  for (const [app, flows] of Object.entries(flowsOf(outside)))
+  for (const [app, flows] of Object.entries(createFlows(apiUrl)))
     for (const { publish, edit, ...flow } of flows as (Record<string, unknown> & {
       publish: boolean;
       edit?: { node: string; parameters: unknown };

@@ -1,4 +1,4 @@
-/** Flows whose runs go well, fail, wait, loop and talk to a model, with the servers that they call. */
+/** Flows whose runs succeed, fail, wait, loop and call a model, and the servers that these flows call. */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect } from "vitest";
@@ -6,30 +6,30 @@ import { startFakeModelServer } from "../../support/fake-model-server.ts";
 import { edge, intent, node } from "../../support/flow-samples.ts";
 import type { Ui } from "./ui.ts";
 
-/** Long enough to be a preview, and for several parts. */
+/** A body that is so large that the page shows a preview, and loads the value in several parts. */
 const LARGE = { rows: Array.from({ length: 4_000 }, (_, id) => ({ id, text: `row ${id} ünï` })) };
 
 /**
- * `/flaky` fails every first time, `/broken` fails until it is mended, `/never` fails always, `/gate`
- * answers when it is opened, `/large` has much to say.
+ * Starts an HTTP server and a fake model. `/flaky` fails every other time, `/broken` fails until `repair`,
+ * `/never` always fails, `/gate` responds while the gate is open, `/large` responds with a large body.
  */
-export async function startYard() {
-  const waiting: ServerResponse[] = [];
-  const state = { isBroken: true, isOpen: false, flaky: 0 };
-  const answer = (response: ServerResponse, status: number, body: unknown) => {
+export async function startSampleServers() {
+  const waitingResponses: ServerResponse[] = [];
+  const state = { isBroken: true, isGateOpen: false, flakyCount: 0 };
+  const respond = (response: ServerResponse, status: number, body: unknown) => {
     response.writeHead(status, { "content-type": "application/json" });
     response.end(JSON.stringify(body));
   };
   const server = createServer(({ url = "" }, response) => {
     if (url.startsWith("/flaky")) {
-      state.flaky += 1;
-      return answer(response, state.flaky % 2 === 1 ? 502 : 200, { labels: ["bug"] });
+      state.flakyCount += 1;
+      return respond(response, state.flakyCount % 2 === 1 ? 502 : 200, { labels: ["bug"] });
     }
     if (url.startsWith("/broken"))
-      return answer(response, state.isBroken ? 500 : 200, { isBroken: state.isBroken });
-    if (url.startsWith("/never")) return answer(response, 503, {});
-    if (url.startsWith("/gate") && !state.isOpen) return void waiting.push(response);
-    answer(response, 200, url.startsWith("/large") ? LARGE : { ok: true });
+      return respond(response, state.isBroken ? 500 : 200, { isBroken: state.isBroken });
+    if (url.startsWith("/never")) return respond(response, 503, {});
+    if (url.startsWith("/gate") && !state.isGateOpen) return void waitingResponses.push(response);
+    respond(response, 200, url.startsWith("/large") ? LARGE : { ok: true });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const model = await startFakeModelServer(({ calls }) =>
@@ -44,16 +44,16 @@ export async function startYard() {
   return {
     url: `http://127.0.0.1:${port}`,
     modelUrl: model.url,
-    mend: () => {
+    repair: () => {
       state.isBroken = false;
     },
-    /** Answers what waits at the gate, and does not let anyone wait from now on. */
-    open: () => {
-      state.isOpen = true;
-      for (const response of waiting.splice(0)) answer(response, 200, { ok: true });
+    /** Responds to the waiting requests to `/gate`, and to later ones at once. */
+    openGate: () => {
+      state.isGateOpen = true;
+      for (const response of waitingResponses.splice(0)) respond(response, 200, { ok: true });
     },
-    close: () => {
-      state.isOpen = false;
+    closeGate: () => {
+      state.isGateOpen = false;
     },
     async stop() {
       server.closeAllConnections();
@@ -62,19 +62,19 @@ export async function startYard() {
     },
   };
 }
-export type Yard = Awaited<ReturnType<typeof startYard>>;
+export type SampleServers = Awaited<ReturnType<typeof startSampleServers>>;
 
-const http = (id: string, url: string, more: Record<string, unknown> = {}) =>
-  node(id, "HttpRequest", { url, ...more });
-const who = [{ name: "who", type: "string" }];
+const httpNode = (id: string, url: string, extra: Record<string, unknown> = {}) =>
+  node(id, "HttpRequest", { url, ...extra });
+const whoParameter = [{ name: "who", type: "string" }];
 
-const flowsOf = ({ url, modelUrl }: Yard) => ({
+const createFlows = ({ url, modelUrl }: SampleServers) => ({
   Triage: {
     nodes: [
-      intent("Triage", { parameters: who }),
+      intent("Triage", { parameters: whoParameter }),
       node("opened", "Event", { source: "github", type: "issues" }),
-      http("fetch", `${url}/ok`),
-      http("labels", `${url}/flaky`, {
+      httpNode("fetch", `${url}/ok`),
+      httpNode("labels", `${url}/flaky`, {
         settings: { retries: { attempts: 3, backoffMs: 400 } },
       }),
       node("check", "Condition", {
@@ -99,8 +99,8 @@ const flowsOf = ({ url, modelUrl }: Yard) => ({
   },
   Deploy: {
     nodes: [
-      intent("Deploy", { parameters: who, concurrency: { most: 1 } }),
-      http("gate", `${url}/gate`, { timeoutMs: 300_000, settings: { timeoutMs: 300_000 } }),
+      intent("Deploy", { parameters: whoParameter, concurrency: { most: 1 } }),
+      httpNode("gate", `${url}/gate`, { timeoutMs: 300_000, settings: { timeoutMs: 300_000 } }),
       node("nap", "Wait", { seconds: 0.3 }),
       node("end", "Return", { value: "{{ trigger.who }}" }),
     ],
@@ -108,24 +108,24 @@ const flowsOf = ({ url, modelUrl }: Yard) => ({
   },
   Billing: {
     nodes: [
-      intent("Bill", { parameters: who }),
-      http("book", `${url}/ok`),
-      http("send", `${url}/broken`),
+      intent("Bill", { parameters: whoParameter }),
+      httpNode("book", `${url}/ok`),
+      httpNode("send", `${url}/broken`),
       node("end", "Return", { value: "sent" }),
     ],
     edges: [edge("intent Bill", "book"), edge("book", "send"), edge("send", "end")],
   },
   Report: {
     nodes: [
-      intent("Report", { parameters: who }),
-      http("rows", `${url}/large`),
+      intent("Report", { parameters: whoParameter }),
+      httpNode("rows", `${url}/large`),
       node("end", "Return", { value: "{{ rows.body.rows }}" }),
     ],
     edges: [edge("intent Report", "rows"), edge("rows", "end")],
   },
   Loop: {
     nodes: [
-      intent("Loop", { parameters: who }),
+      intent("Loop", { parameters: whoParameter }),
       node("list", "Code", { code: "return Array.from({ length: 700 }, (_, at) => at);" }),
       node("each", "ForEach", { items: "{{ list }}" }),
       node("double", "Transform", { expression: "item * 2" }),
@@ -140,9 +140,9 @@ const flowsOf = ({ url, modelUrl }: Yard) => ({
   },
   Patient: {
     nodes: [
-      intent("Wait", { parameters: who }),
+      intent("Wait", { parameters: whoParameter }),
       node("each", "ForEach", { items: ["ok", "never"] }),
-      http("body", `${url}/{{ item }}`, {
+      httpNode("body", `${url}/{{ item }}`, {
         settings: { retries: { attempts: 3, backoffMs: 60_000 } },
       }),
       node("end", "Return", { value: "done" }),
@@ -151,7 +151,7 @@ const flowsOf = ({ url, modelUrl }: Yard) => ({
   },
   Helper: {
     nodes: [
-      intent("Help", { parameters: who }),
+      intent("Help", { parameters: whoParameter }),
       node("agent", "Agent", {
         model: { provider: "anthropic", name: "fake", baseUrl: modelUrl },
         instructions: "Look after the inbox.",
@@ -161,18 +161,18 @@ const flowsOf = ({ url, modelUrl }: Yard) => ({
     edges: [edge("intent Help", "agent")],
   },
 });
-export type YardFlow = keyof ReturnType<typeof flowsOf>;
+export type SampleFlow = keyof ReturnType<typeof createFlows>;
 
-/** Creates and publishes the flows. */
-export async function setUpYard(ui: Ui, yard: Yard) {
-  await ui.call("POST", "/api/apps", { slug: "yard", name: "Yard" });
-  const flows: Partial<Record<YardFlow, string>> = {};
-  for (const [name, graph] of Object.entries(flowsOf(yard))) {
-    const { json } = await ui.call("POST", "/api/apps/yard/flows", { name, ...graph });
+/** Creates and publishes the flows. Returns functions that start runs and read them. */
+export async function setUpSampleFlows(ui: Ui, servers: SampleServers) {
+  await ui.call("POST", "/api/apps", { slug: "samples", name: "Samples" });
+  const flows: Partial<Record<SampleFlow, string>> = {};
+  for (const [name, graph] of Object.entries(createFlows(servers))) {
+    const { json } = await ui.call("POST", "/api/apps/samples/flows", { name, ...graph });
     await ui.call("POST", `/api/flows/${json.id}/publish`, {});
-    flows[name as YardFlow] = json.id;
+    flows[name as SampleFlow] = json.id;
   }
-  const triggers: Record<YardFlow, string> = {
+  const triggers: Record<SampleFlow, string> = {
     Triage: "intent Triage",
     Deploy: "intent Deploy",
     Billing: "intent Bill",
@@ -183,13 +183,13 @@ export async function setUpYard(ui: Ui, yard: Yard) {
   };
   const get = async (id: string) => (await ui.call("GET", `/api/runs/${id}`)).json;
   return {
-    flow: (name: YardFlow) => flows[name] as string,
+    flow: (name: SampleFlow) => flows[name] as string,
     /** Starts a run. Returns its id. */
-    start: async (name: YardFlow, who = "octocat"): Promise<string> => {
+    start: async (name: SampleFlow, who = "octocat"): Promise<string> => {
       const body = { trigger: triggers[name], input: { who } };
       return (await ui.call("POST", `/api/flows/${flows[name]}/runs`, body)).json.id;
     },
-    ended: (id: string) =>
+    waitUntilEnded: (id: string) =>
       expect.poll(async () => (await get(id)).finished_at, { interval: 50 }).not.toBeNull(),
     get,
   };

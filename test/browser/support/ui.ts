@@ -1,4 +1,4 @@
-/** A hub and a browser for the tests of one file, and pages that are signed in. */
+/** Starts a hub and a browser for the tests of one file, and opens pages that are signed in. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,14 +18,14 @@ export const THEMES: readonly Theme[] = ["light", "dark"];
 export interface Ui {
   url(): string;
   hub(): HubProcess;
-  /** Starts the hub again, at the same address, after it was stopped. */
+  /** Starts the stopped hub again, at the same address. */
   restart(): Promise<void>;
-  /** Calls the API as admin; throws on any other status than a success. */
+  /** Calls the API as admin. Throws if the status is not 2xx. */
   // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   call(method: string, path: string, body?: unknown): Promise<{ json: any }>;
-  /** A link that signs in once. */
+  /** Creates a sign-in link, which is valid once. */
   link(): Promise<string>;
-  /** A page that is signed in, by `link` if there is one. The test fails if the page has logged an error. */
+  /** Opens a page that is signed in, with `link` if it is set. The test fails if the page logs an error. */
   open(path?: string, options?: OpenOptions): Promise<Page>;
 }
 
@@ -35,12 +35,12 @@ interface OpenOptions extends BrowserContextOptions {
   prepare?: (page: Page) => Promise<unknown>;
 }
 
-/** Registers hooks of the file, so it must be called at its top. */
+/** Call this at the top level of a test file, because it registers the hooks of the file. */
 export function useUi(env: Record<string, string> = {}, startProcess = startHubProcess): Ui {
   const data = mkdtempSync(join(tmpdir(), "signalbox-ui-"));
   let hub: HubProcess;
   let browser: Browser;
-  const start = async (more: Record<string, string> = {}) => {
+  const start = async (extraEnv: Record<string, string> = {}) => {
     hub = await startProcess({
       data,
       env: {
@@ -49,7 +49,7 @@ export function useUi(env: Record<string, string> = {}, startProcess = startHubP
         SIGNALBOX_ALLOW_UNSIGNED: "true",
         SIGNALBOX_ALLOW_PRIVATE: "on",
         ...env,
-        ...more,
+        ...extraEnv,
       },
     });
   };
@@ -74,7 +74,7 @@ export function useUi(env: Record<string, string> = {}, startProcess = startHubP
     return { json: text === "" ? undefined : JSON.parse(text) };
   };
   const link = async () => (await call("POST", "/api/session/links", {})).json.url as string;
-  /** As the sign-in page does, without loading it. */
+  /** Signs in as the sign-in page does, without loading that page. */
   const signIn = async (context: BrowserContext) => {
     const code = new URL(await link()).hash.replace("#code=", "");
     const response = await context.request.post(`${hub.url}/api/session`, {
@@ -90,10 +90,10 @@ export function useUi(env: Record<string, string> = {}, startProcess = startHubP
     call,
     link,
     restart: () => start({ PORT: new URL(hub.url).port }),
-    async open(path = "/inbox", { link: given, prepare, ...options } = {}) {
+    async open(path = "/inbox", { link: signInLink, prepare, ...options } = {}) {
       const context = await browser.newContext({
         viewport: { width: 1440, height: 900 },
-        // Lamps that breathe would keep the processor busy; states.test.ts has both.
+        // Animations would use CPU time. states.test.ts tests pages with and without them.
         reducedMotion: "reduce",
         ...options,
       });
@@ -102,7 +102,7 @@ export function useUi(env: Record<string, string> = {}, startProcess = startHubP
       const problems: string[] = [];
       page.on("pageerror", ({ message }) => problems.push(message));
       page.on("console", (message) => {
-        // Responses with an error status are shown by the page, and are part of some tests.
+        // Some tests cause responses with an error status, which the page shows.
         if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
           problems.push(message.text());
       });
@@ -110,13 +110,13 @@ export function useUi(env: Record<string, string> = {}, startProcess = startHubP
         await context.close();
         expect(problems, "errors in the console of the page").toEqual([]);
       });
-      if (given === undefined) await signIn(context);
+      if (signInLink === undefined) await signIn(context);
       else {
-        await page.goto(given);
+        await page.goto(signInLink);
         await page.waitForURL("**/inbox");
       }
       await prepare?.(page);
-      if (given === undefined || path !== "/inbox") await page.goto(`${hub.url}${path}`);
+      if (signInLink === undefined || path !== "/inbox") await page.goto(`${hub.url}${path}`);
       await page.getByRole("main").waitFor();
       return page;
     },
@@ -124,10 +124,13 @@ export function useUi(env: Record<string, string> = {}, startProcess = startHubP
 }
 
 /**
- * The serious and critical problems of accessibility on the page. By default it waits until the page has
- * loaded: placeholders may be higher than the page, and have nothing that can be focused.
+ * Returns the serious and critical accessibility violations of the page. By default, it waits until the page
+ * has loaded, because placeholders can make the page scrollable without an element that can have the focus.
  */
-export async function findBarriers(page: Page, { isLoading = false } = {}): Promise<string[]> {
+export async function findAccessibilityViolations(
+  page: Page,
+  { isLoading = false } = {},
+): Promise<string[]> {
   const loading = page.getByRole("status", { name: "Loading" });
   if (!isLoading) await expect.poll(() => loading.count()).toBe(0);
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe.source);
