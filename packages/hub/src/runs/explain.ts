@@ -110,10 +110,10 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
     };
   };
 
-  /** The newest events of a sender, as far as `MAX_PAGES` pages contain them. */
+  /** The newest events of an origin, as far as `MAX_PAGES` pages contain them. */
   const listNewest = async (query: {
     tenant: string;
-    sender: string;
+    origin: string;
     type?: string | undefined;
     limit: number;
   }): Promise<EventRow[]> => {
@@ -139,14 +139,14 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
     { source, type }: Pick<StoredTrigger, "source" | "type">,
     limit: number,
   ): Promise<{ events: EventRow[]; compared: string }> => {
-    const sender = source ?? "";
-    const ofType = type === null ? [] : await listNewest({ tenant, sender, type, limit });
+    const origin = source ?? "";
+    const ofType = type === null ? [] : await listNewest({ tenant, origin, type, limit });
     if (ofType.length > 0)
-      return { events: ofType, compared: `The newest events from ${sender} of type ${type}` };
-    const events = await listNewest({ tenant, sender, limit });
-    if (events.length === 0) return { events, compared: `No recent event is from ${sender}` };
+      return { events: ofType, compared: `The newest events from ${origin} of type ${type}` };
+    const events = await listNewest({ tenant, origin, limit });
+    if (events.length === 0) return { events, compared: `No recent event is from ${origin}` };
     const noneOfType = type === null ? "" : `; none of the recent ones has the type ${type}`;
-    return { events, compared: `The newest events from ${sender}${noneOfType}` };
+    return { events, compared: `The newest events from ${origin}${noneOfType}` };
   };
 
   return {
