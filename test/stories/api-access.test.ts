@@ -501,6 +501,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
         "foreign_origin",
       );
       expect((await api.expect(200, "GET", flow)).json.revision).toBe(2);
+      await api.hub.stop();
       expect(api.hub.output()).not.toMatch(/(request|operation) failed/);
     }, 300_000);
   },

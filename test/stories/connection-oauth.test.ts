@@ -99,6 +99,7 @@ it.each<Backend>(["SQLite", "workerd"])(
       redirect_uris: [`${api.hub.url}/connections/authorized`],
     });
 
+    await api.hub.stop();
     const data = api.env.SIGNALBOX_DATA ?? "";
     for (const file of readdirSync(data, { recursive: true, withFileTypes: true }))
       if (file.isFile()) shown.push(readFileSync(join(file.parentPath, file.name), "latin1"));

@@ -142,6 +142,7 @@ it.each<Backend>(["SQLite", "workerd"])(
       const { stdout, stderr } = await runCli(["connection", ...args], { env });
       shown.push(stdout, stderr);
     }
+    await api.hub.stop();
     expect(api.hub.output()).toContain("connection failed: The server answered HTTP 401");
     shown.push(api.hub.output());
     for (const file of readdirSync(env.SIGNALBOX_DATA ?? "", {

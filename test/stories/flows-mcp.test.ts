@@ -603,7 +603,8 @@ describe.each(hosts)("on %s", (host) => {
     });
   });
 
-  it("the hub has logged no error in the tests above", () => {
+  it("the hub has logged no error in the tests above", async () => {
+    await hub.stop();
     expect(hub.output()).not.toMatch(/"level":([56]0|"error")/);
   });
 });

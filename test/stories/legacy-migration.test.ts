@@ -8,7 +8,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   createLegacyDatabase,
   type LegacyForm,
@@ -21,6 +21,7 @@ import { ADMIN } from "../support/api-client.ts";
 import { connectNewestVersion } from "../support/app-clients.ts";
 import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
+import { WAIT } from "../support/timeouts.ts";
 
 const FORMS: LegacyForm[] = ["flow tools", "trigger tools"];
 
@@ -145,7 +146,8 @@ describe.each(FORMS)("a legacy database with %s", (form) => {
       expect(flow.errors.map(({ message }: { message: string }) => message)).toEqual([
         `${name}: unknown node type ${type}`,
       ]);
-      expect(hub.output()).toContain(`not published: The flow cannot run yet: ${name}: unknown`);
+      const reason = `not published: The flow cannot run yet: ${name}: unknown`;
+      await vi.waitFor(() => expect(hub.output()).toContain(reason), WAIT);
     }
     expect(await callApi(hub, "flows/long-name")).toMatchObject({ name: LONG_NAME });
 

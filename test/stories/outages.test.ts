@@ -67,8 +67,10 @@ it.each([
     proxy.repair();
     const { hub } = await starting;
     expect((await deliver(hub.url)).status).toBe(202);
-    expect(hub.output()).toMatch(/is unavailable: .*Waiting for up to 60 s/);
-    expect(hub.output()).toContain("the database is available");
+    await vi.waitFor(() => {
+      expect(hub.output()).toMatch(/is unavailable: .*Waiting for up to 60 s/);
+      expect(hub.output()).toContain("the database is available");
+    }, WAIT);
   },
 );
 

@@ -10,9 +10,9 @@ export const CLI = fileURLToPath(new URL("../../packages/hub/bin/signalbox.js", 
 export interface HubProcess {
   url: string;
   pid: number;
-  /** Returns the output of stdout and stderr so far. */
+  /** Returns the output of stdout and stderr so far. The hub writes its log lines up to 250 ms late. */
   output(): string;
-  /** Resolves when the process has ended. */
+  /** Resolves when the process has ended, and its output is complete. */
   exited: Promise<unknown>;
   /** Sends a signal and waits for the exit; returns the exit code, or null after SIGKILL. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
@@ -63,7 +63,8 @@ async function startOnce({
     ...(cwd ? { cwd } : {}),
   });
   let output = "";
-  const ended = once(child, "exit").then(([code]) => code as number | null);
+  // `close` instead of `exit`, because at the exit the last lines may not have been read.
+  const ended = once(child, "close").then(([code]) => code as number | null);
   const listening = new Promise<string>((resolve, reject) => {
     const read = (chunk: Buffer) => {
       output += chunk.toString();
@@ -78,8 +79,7 @@ async function startOnce({
       child.kill("SIGKILL");
       reject(new Error(`the hub did not start listening in time:\n${output}`));
     }, MAX_WAIT_MS);
-    // `close` instead of `exit`, because at the exit the last lines may not have been read.
-    void once(child, "close").then(([code]) => {
+    void ended.then((code) => {
       const Failure = /^signalbox: Port \d+ on \S+ is in use\./m.test(output) ? PortInUse : Error;
       reject(new Failure(`the hub ended (${code}) before it was listening:\n${output}`));
     });
