@@ -1,6 +1,6 @@
 /** Routes that return the whole inputs and outputs of runs and steps. Other routes return previews of large values. */
 
-import { utf8 } from "../lib/hmac.ts";
+import { utf8 } from "../lib/bytes.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { ValueKey } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";

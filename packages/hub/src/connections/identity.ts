@@ -3,7 +3,7 @@
  * `@decocms/runtime` read the connection from its claim `connectionId`.
  */
 import { BoundedMap } from "../lib/bounded-map.ts";
-import { utf8 } from "../lib/hmac.ts";
+import { utf8 } from "../lib/bytes.ts";
 
 export const IDENTITY_HEADER = "x-mesh-token";
 

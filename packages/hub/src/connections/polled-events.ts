@@ -4,7 +4,8 @@ import { toEvent } from "../ingest/callback/callback-event.ts";
 import { MAX_ID, MAX_TYPE, textProblem } from "../ingest/check-text.ts";
 import { decodeJson } from "../ingest/decode.ts";
 import { isRejection } from "../ingest/ingest-outcome.ts";
-import { sha256Hex, utf8 } from "../lib/hmac.ts";
+import { utf8 } from "../lib/bytes.ts";
+import { sha256Hex } from "../lib/hmac.ts";
 import type { TriggerSubscription } from "../store/connection-store.ts";
 import type { AppendRequest, AppendResult, NewEvent } from "../store/store.ts";
 

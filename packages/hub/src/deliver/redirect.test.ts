@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { utf8 } from "../lib/hmac.ts";
+import { utf8 } from "../lib/bytes.ts";
 import { type Hop, nextHop } from "./redirect.ts";
 
 const body = utf8("{}");

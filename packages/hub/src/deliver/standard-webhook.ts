@@ -1,6 +1,7 @@
 /** Signs outbound webhooks as https://www.standardwebhooks.com specifies. */
 import { makeSigningKey, standardSignature } from "../ingest/signatures.ts";
-import { fromBase64, type MakeHmacKey, toBase64 } from "../lib/hmac.ts";
+import { fromBase64, toBase64 } from "../lib/bytes.ts";
+import type { MakeHmacKey } from "../lib/hmac.ts";
 
 const PREFIX = "whsec_";
 const MIN_BYTES = 24;

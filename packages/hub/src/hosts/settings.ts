@@ -7,7 +7,7 @@ import { z } from "zod";
 import { isLoopback, parseNetworks } from "../ingest/addresses.ts";
 import { secretVariable } from "../ingest/secret-variable.ts";
 import { sources } from "../ingest/sources/index.ts";
-import { fromBase64 } from "../lib/hmac.ts";
+import { fromBase64 } from "../lib/bytes.ts";
 import { MAX_TOKEN_LENGTH } from "../lib/limits.ts";
 import { KEY_BYTES } from "../lib/seal.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { utf8 } from "../lib/hmac.ts";
+import { utf8 } from "../lib/bytes.ts";
 import type { EventRow } from "../store/store.ts";
 import { summarySchema } from "./event-schema.ts";
 import { eventView, serializeEvent, summaryView } from "./event-view.ts";

@@ -1,6 +1,6 @@
 /** Events as the API and the MCP tools return them. */
 import type { Json } from "@signalbox/rules/json.ts";
-import { concat, utf8 } from "../lib/hmac.ts";
+import { concat, utf8 } from "../lib/bytes.ts";
 import type { CheckResult, EventRow, PendingStatus } from "../store/store.ts";
 
 const iso = (ms: number) => new Date(ms).toISOString();

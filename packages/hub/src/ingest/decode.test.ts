@@ -1,7 +1,7 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { utf8 } from "../lib/hmac.ts";
+import { utf8 } from "../lib/bytes.ts";
 import { decodeObject } from "./decode.ts";
 
 const decode = (text: string | Uint8Array, type = "application/json") =>

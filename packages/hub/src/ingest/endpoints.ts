@@ -4,7 +4,8 @@
  * effect within that time. Unknown keys have a separate cache, so that guessed keys evict no endpoint.
  */
 import { BoundedMap } from "../lib/bounded-map.ts";
-import type { MakeHmacKey, MaybePromise } from "../lib/hmac.ts";
+import type { MakeHmacKey } from "../lib/hmac.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Store } from "../store/store.ts";
 import { makeSigningKey, type SignatureScheme, type SigningKey } from "./signatures.ts";
 import type { SourceDefinition } from "./source.ts";

@@ -1,5 +1,6 @@
 /** A request to a webhook endpoint, independent of the host. The body is read on demand. */
-import { concat, type MaybePromise } from "../lib/hmac.ts";
+import { concat } from "../lib/bytes.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import { type Rejection, rejection } from "./ingest-outcome.ts";
 

@@ -6,7 +6,8 @@ import type { Evaluate, Evaluation } from "@signalbox/rules/flows/evaluation.ts"
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type MakeHmacKey, toBase64, utf8, webHmacKey } from "../lib/hmac.ts";
+import { toBase64, utf8 } from "../lib/bytes.ts";
+import { type MakeHmacKey, webHmacKey } from "../lib/hmac.ts";
 import { createIds } from "../lib/ids.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";

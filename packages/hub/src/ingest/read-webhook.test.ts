@@ -2,7 +2,7 @@ import type { Evaluate, WebhookToRead } from "@signalbox/rules/flows/evaluation.
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect, it } from "vitest";
-import { utf8 } from "../lib/hmac.ts";
+import { utf8 } from "../lib/bytes.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { mediaType } from "./decode.ts";
 import { createHeaderReader } from "./header-reader.ts";

@@ -1,5 +1,5 @@
 /** A seal encrypts and decrypts stored secrets with AES-256-GCM and the hub's key. */
-import { concat, fromBase64, toBase64, utf8 } from "./hmac.ts";
+import { concat, fromBase64, toBase64, utf8 } from "./bytes.ts";
 
 export interface Seal {
   seal(text: string): Promise<string>;

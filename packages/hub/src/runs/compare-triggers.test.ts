@@ -2,7 +2,7 @@ import type { Evaluate, Evaluation } from "@signalbox/rules/flows/evaluation.ts"
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect, test } from "vitest";
-import { utf8 } from "../lib/hmac.ts";
+import { utf8 } from "../lib/bytes.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { sampleEvent } from "../store/contract/sample.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";

@@ -1,7 +1,7 @@
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import { LargeJson, type MixedObject, writeJson } from "@signalbox/rules/large-json.ts";
 import { sanitizeSummary } from "../ingest/sanitize-summary.ts";
-import { utf8 } from "../lib/hmac.ts";
+import { utf8 } from "../lib/bytes.ts";
 import type { AppendRequest, AppendResult } from "../store/store.ts";
 import { CHAIN_HEADER, chainFrom, DEPTH_HEADER, OWN_SOURCE, RUN_HEADER } from "./event-input.ts";
 import type { NodeServices } from "./node-services.ts";

@@ -6,7 +6,7 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { breakerReason, type Trip } from "@signalbox/rules/match/breaker.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
-import type { MaybePromise } from "../lib/hmac.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { EventPlan, NewRun, PlannedVerdict } from "../store/run-store.ts";
 import type { AppendRequest, NewEvent, Store } from "../store/store.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { utf8 } from "../lib/hmac.ts";
+import { utf8 } from "../lib/bytes.ts";
 import { zstd } from "./backends/zstd.ts";
 import { appendRequest, sampleEvent } from "./contract/sample.ts";
 import {

@@ -5,7 +5,8 @@
  * the offset in the pack. A pack is deleted with its last event.
  * See docs/decisions/0005-payloads-in-packs.md.
  */
-import { concat, type MaybePromise, utf8 } from "../lib/hmac.ts";
+import { concat, utf8 } from "../lib/bytes.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Dialect, Value } from "./sql.ts";
 import type { AppendRequest, NewEvent, Payload, Store } from "./store.ts";
 

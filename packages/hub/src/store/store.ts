@@ -4,7 +4,7 @@
  * between its statements. The same contract suite (contract.ts) runs on every backend.
  */
 import type { Json } from "@signalbox/rules/json.ts";
-import type { MaybePromise } from "../lib/hmac.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { ConnectionStore } from "./connection-store.ts";
 import type { FlowStore } from "./flow-store.ts";
 import type { ConnectionGrantStore } from "./grant-store.ts";

@@ -2,7 +2,7 @@
  * Exports all data of a tenant as NDJSON: one line per row, without credentials. The rows are read in small
  * pages while the client reads the stream, so that memory is bounded.
  */
-import { toBase64 } from "../lib/hmac.ts";
+import { toBase64 } from "../lib/bytes.ts";
 import type { Row, Value } from "../store/sql.ts";
 import type { Payload, Store } from "../store/store.ts";
 import type { ExportPage } from "../store/tenant-data-store.ts";

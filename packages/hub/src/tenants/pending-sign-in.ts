@@ -4,7 +4,7 @@
  * a browser in as another person.
  */
 import { z } from "zod";
-import { equalBytes, toBase64, utf8 } from "../lib/hmac.ts";
+import { equalBytes, utf8 } from "../lib/bytes.ts";
 import type { Seal } from "../lib/seal.ts";
 import { randomSecret } from "./tokens.ts";
 

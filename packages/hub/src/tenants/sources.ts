@@ -2,7 +2,7 @@
  * Creates webhook endpoints of a tenant. Each has a key in its URL, and secrets that can be rotated.
  */
 import { sources } from "../ingest/sources/index.ts";
-import { toBase64 } from "../lib/hmac.ts";
+import { toBase64 } from "../lib/bytes.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { SourceEndpoint, SourceSecret, Store } from "../store/store.ts";

@@ -1,6 +1,7 @@
 /** Access tokens: 256 random bits, shown once, stored as SHA-256 hashes. */
 
-import { sha256Hex, toBase64Url } from "../lib/hmac.ts";
+import { toBase64Url } from "../lib/bytes.ts";
+import { sha256Hex } from "../lib/hmac.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope, Store } from "../store/store.ts";
 import { LOCAL_TENANT } from "./tenancy.ts";

@@ -6,7 +6,7 @@
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { sanitizeSummary } from "../../ingest/sanitize-summary.ts";
 import { github } from "../../ingest/sources/github.ts";
-import { utf8 } from "../../lib/hmac.ts";
+import { utf8 } from "../../lib/bytes.ts";
 import type { ObjectStorage } from "../../store/backends/durable-object.ts";
 import type { NewEvent, Store } from "../../store/store.ts";
 

@@ -13,7 +13,7 @@ import { type AllowPrivate, createAddressRules } from "../../deliver/address-rul
 import { CONNECTION_HEADERS } from "../../deliver/connection-headers.ts";
 import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
 import { type Hop, nextHop } from "../../deliver/redirect.ts";
-import { concat } from "../../lib/hmac.ts";
+import { concat } from "../../lib/bytes.ts";
 import type { WebFetch } from "../../lib/web-fetch.ts";
 
 export interface GuardedFetchOptions {

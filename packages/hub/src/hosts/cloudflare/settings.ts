@@ -1,6 +1,6 @@
 /** Reads the settings of a Worker from its variables and secrets. Their names are those of the Node host. */
 import type { HubSettings } from "../../host-ports.ts";
-import { fromBase64 } from "../../lib/hmac.ts";
+import { fromBase64 } from "../../lib/bytes.ts";
 import { effectiveSettings } from "../effective-settings.ts";
 import { githubSettings } from "../github-settings.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";

@@ -11,7 +11,7 @@ import {
   type LiveStreams,
   type LiveSubscription,
 } from "../../api/live-streams.ts";
-import { utf8 } from "../../lib/hmac.ts";
+import { utf8 } from "../../lib/bytes.ts";
 import { limitSocket, type SocketLimit } from "../../lib/limit-socket.ts";
 import { SOCKET_LIMITS } from "../../lib/limits.ts";
 import type { Store } from "../../store/store.ts";

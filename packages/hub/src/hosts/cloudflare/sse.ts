@@ -1,6 +1,6 @@
 /** Serves `GET /events` and `GET /api/live` as Server-Sent Events in the body of a `Response`. */
 import { isAnswer, type LiveStreams, liveUnavailable } from "../../api/live-streams.ts";
-import { utf8 } from "../../lib/hmac.ts";
+import { utf8 } from "../../lib/bytes.ts";
 import { sseEncoder } from "../../stream/message-encoder.ts";
 import { toLiveRequest } from "./live-request.ts";
 

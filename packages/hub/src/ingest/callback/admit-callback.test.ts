@@ -1,6 +1,6 @@
 /** The checks of callbacks, their order, and the event that they return. */
 import { describe, expect, it } from "vitest";
-import { utf8 } from "../../lib/hmac.ts";
+import { utf8 } from "../../lib/bytes.ts";
 import { testEvaluate } from "../../sandbox/test-evaluate.ts";
 import { isRejection, rejection, toAnswer } from "../ingest-outcome.ts";
 import { createRateLimit, REQUESTS_PER_FAILURE, UNLIMITED } from "../rate-limit.ts";

@@ -4,7 +4,8 @@
  * triggers clears the cache, so that the removal of a trigger takes effect immediately.
  */
 import { BoundedMap } from "../../lib/bounded-map.ts";
-import type { MaybePromise, Sha256Hex } from "../../lib/hmac.ts";
+import type { Sha256Hex } from "../../lib/hmac.ts";
+import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import type { ConnectionStore, FoundCallbackToken } from "../../store/connection-store.ts";
 import type { Store } from "../../store/store.ts";
 import { wrapStoreErrors } from "../wrap-store-errors.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { utf8 } from "../../lib/hmac.ts";
+import { utf8 } from "../../lib/bytes.ts";
 import { isRejection } from "../ingest-outcome.ts";
 import { type Callback, parseCallback } from "./parse-callback.ts";
 

@@ -1,6 +1,6 @@
 /** Parses the body of a callback: `{ type, data?, id?, timestamp? }`. Other fields are ignored. */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { utf8 } from "../../lib/hmac.ts";
+import { utf8 } from "../../lib/bytes.ts";
 import { MAX_ID, MAX_TYPE, textProblem } from "../check-text.ts";
 import { asObject, decodeJson, decodeText } from "../decode.ts";
 import { isRejection, type Rejection, rejection } from "../ingest-outcome.ts";

@@ -1,6 +1,6 @@
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect, it } from "vitest";
-import { utf8 } from "../../lib/hmac.ts";
+import { utf8 } from "../../lib/bytes.ts";
 import { testEvaluate } from "../../sandbox/test-evaluate.ts";
 import { isRejection } from "../ingest-outcome.ts";
 import { toEvent } from "./callback-event.ts";

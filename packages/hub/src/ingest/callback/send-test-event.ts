@@ -3,7 +3,7 @@
  * can be explained like any other. The header `signalbox-test` marks it.
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { utf8 } from "../../lib/hmac.ts";
+import { utf8 } from "../../lib/bytes.ts";
 import { RequestError } from "../../lib/request-error.ts";
 import type { AppendRequest, AppendResult, Store } from "../../store/store.ts";
 import { isRejection, overQuota, type Rejection, tenantDeleted } from "../ingest-outcome.ts";

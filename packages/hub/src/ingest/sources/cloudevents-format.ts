@@ -1,6 +1,6 @@
 /** Validates CloudEvents 1.0 in JSON form, and converts events in binary mode to JSON form. */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { toBase64 } from "../../lib/hmac.ts";
+import { toBase64 } from "../../lib/bytes.ts";
 import { decodeJson, decodeText, mediaType } from "../decode.ts";
 import { isRejection, type Rejection, rejection } from "../ingest-outcome.ts";
 

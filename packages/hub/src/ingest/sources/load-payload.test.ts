@@ -1,6 +1,6 @@
 import { LARGE_BYTES, LargeJson } from "@signalbox/rules/large-json.ts";
 import { expect, it } from "vitest";
-import { utf8 } from "../../lib/hmac.ts";
+import { utf8 } from "../../lib/bytes.ts";
 import { RequestError } from "../../lib/request-error.ts";
 import { testEvaluate } from "../../sandbox/test-evaluate.ts";
 import { loadPayload } from "./load-payload.ts";

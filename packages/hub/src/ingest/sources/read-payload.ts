@@ -1,6 +1,6 @@
 /** Reads a stored payload as JSON. It never throws: other content is returned as base64. */
 import type { Json } from "@signalbox/rules/json.ts";
-import { toBase64 } from "../../lib/hmac.ts";
+import { toBase64 } from "../../lib/bytes.ts";
 import type { Payload } from "../../store/store.ts";
 import { decodeForm, decodeJson, decodeText, FORM, mediaType } from "../decode.ts";
 import { isRejection } from "../ingest-outcome.ts";

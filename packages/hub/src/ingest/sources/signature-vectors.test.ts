@@ -6,7 +6,8 @@ import { createHmac } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
 import { nodeHmacKey } from "../../hosts/node/hmac.ts";
-import { utf8, webHmacKey } from "../../lib/hmac.ts";
+import { utf8 } from "../../lib/bytes.ts";
+import { webHmacKey } from "../../lib/hmac.ts";
 import {
   makeSigningKey,
   type SignatureScheme,

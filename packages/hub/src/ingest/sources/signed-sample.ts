@@ -1,6 +1,7 @@
 /** Encodes and signs a sample as its sender does, for `signalbox send` and tests. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { type MakeHmacKey, utf8 } from "../../lib/hmac.ts";
+import { utf8 } from "../../lib/bytes.ts";
+import type { MakeHmacKey } from "../../lib/hmac.ts";
 import { RequestError } from "../../lib/request-error.ts";
 import { makeSigningKey } from "../signatures.ts";
 import type { Sample, SampleVariant, SourceDefinition } from "../source.ts";

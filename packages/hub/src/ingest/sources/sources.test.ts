@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { toBase64, utf8 } from "../../lib/hmac.ts";
+import { toBase64, utf8 } from "../../lib/bytes.ts";
 import { makeSigningKey, type SignatureStatus } from "../signatures.ts";
 import type { SourceDefinition } from "../source.ts";
 import { sources } from "./index.ts";

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { subscribeParams } from "../../deliver/events-draft.ts";
 import type { PostWebhook } from "../../deliver/post-webhook.ts";
-import { utf8 } from "../../lib/hmac.ts";
+import { utf8 } from "../../lib/bytes.ts";
 import { openSqlite } from "../../store/backends/sqlite.ts";
 import { START } from "../../store/contract/sample.ts";
 import { createSubscriber, type SubscriberOptions } from "./subscribe.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { utf8 } from "../../lib/hmac.ts";
+import { utf8 } from "../../lib/bytes.ts";
 import { appendEvents, appendRequest, DAY, itemAt, START, sampleEvent, seqsOf } from "./sample.ts";
 import type { It } from "./subject.ts";
 

@@ -1,5 +1,5 @@
 /** Rows of connections and their offers. */
-import { concat, utf8 } from "../../lib/hmac.ts";
+import { concat, utf8 } from "../../lib/bytes.ts";
 import type { Connection, FormerServer, Offers } from "../connection-store.ts";
 import { type Dialect, first, insert, notify, query, type Value, type Verb } from "../sql.ts";
 

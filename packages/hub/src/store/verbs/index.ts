@@ -2,7 +2,7 @@
  * The table of all verbs. A backend turns it into methods of a `Store`, and runs each verb that writes
  * in one transaction.
  */
-import type { MaybePromise } from "../../lib/hmac.ts";
+import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import type { ConnectionStore } from "../connection-store.ts";
 import type { FlowStore } from "../flow-store.ts";
 import type { ConnectionGrantStore } from "../grant-store.ts";

@@ -2,7 +2,8 @@
  * Reads of the event log. Their cost depends on the size of the page, not on the number of events. A
  * list with a filter that has no index scans a bounded part of the log per page.
  */
-import { concat, type MaybePromise } from "../../lib/hmac.ts";
+import { concat } from "../../lib/bytes.ts";
+import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { FULL_BYTES, type PayloadPosition, payloadAt, unpack } from "../packs.ts";
 import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
 import type { EventQuery, EventRow, Page, Payload, PendingStatus, RecentType } from "../store.ts";

@@ -3,7 +3,8 @@
  * reuse of any former refresh token is detected. The next refresh token is derived from the presented one
  * and a secret of the grant, so that a client that lost the response gets the same token again.
  */
-import { sha256Hex, toBase64Url, utf8, webHmacKey } from "../../lib/hmac.ts";
+import { toBase64Url, utf8 } from "../../lib/bytes.ts";
+import { sha256Hex, webHmacKey } from "../../lib/hmac.ts";
 import type { OAuthClient, OAuthGrant, OAuthStore } from "../../store/oauth-store.ts";
 import type { Scope, Store } from "../../store/store.ts";
 import { randomSecret } from "../tokens.ts";
