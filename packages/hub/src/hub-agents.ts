@@ -6,7 +6,7 @@ import { createLiveStreams } from "./api/live-streams.ts";
 import { type Automations, createAutomations } from "./apps/automations.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
 import { createFlows } from "./apps/flows.ts";
-import { CHECK_WAIT_MS, createConnectionRegistry } from "./connections/connection-registry.ts";
+import { CHECK_WAIT_MS, createConnectionEditor } from "./connections/connection-editor.ts";
 import { createDeliverer } from "./deliver/deliverer.ts";
 import { createPostWebhook } from "./deliver/post-webhook.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
@@ -146,8 +146,8 @@ function createHubAutomations(options: HubAgentsOptions): Automations {
     store,
     flows: createFlows({ store, registry: nodeTypes, evaluate, newId, now: timers.now }),
     calls,
-    triggers: explainer,
-    connections: createConnectionRegistry({
+    explainer,
+    connections: createConnectionEditor({
       store,
       seal,
       timers,

@@ -28,7 +28,7 @@ import { triggerRoutes } from "./api/trigger-routes.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
 import type { DraftRuns } from "./apps/draft-runs.ts";
 import { createAuthorizations } from "./connections/authorizations.ts";
-import { CHECK_WAIT_MS } from "./connections/connection-registry.ts";
+import { CHECK_WAIT_MS } from "./connections/connection-editor.ts";
 import type { Connections } from "./connections/connections.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { createHubAgents } from "./hub-agents.ts";

@@ -7,8 +7,8 @@ import {
   CLIENT_METADATA_PATH,
 } from "../connections/authorizations.ts";
 import { clientMetadata } from "../connections/client-metadata.ts";
+import type { ConnectionEditor } from "../connections/connection-editor.ts";
 import { ConnectionError } from "../connections/connection-error.ts";
-import type { ConnectionRegistry } from "../connections/connection-registry.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Connection } from "../store/connection-store.ts";
 import { baseUrl } from "./authorize-request.ts";
@@ -53,7 +53,7 @@ export function addClientMetadataRoute(app: Hono, publicUrl: string | undefined)
 }
 
 export interface AuthorizationRoutes {
-  registry: ConnectionRegistry;
+  editor: ConnectionEditor;
   /** Undefined if no hub runs, and a command uses the routes. */
   authorizations: Authorizations | undefined;
   /** If undefined, the hub's URL is the origin of the request. */
@@ -62,7 +62,7 @@ export interface AuthorizationRoutes {
 }
 
 export function authorizationRoutes(options: AuthorizationRoutes): Route[] {
-  const { registry, authorizations, publicUrl, viewDetails } = options;
+  const { editor, authorizations, publicUrl, viewDetails } = options;
 
   /** Calls `work`, and maps a `ConnectionError` to a problem response. */
   async function withAuthorizations<Result>(
@@ -92,7 +92,7 @@ export function authorizationRoutes(options: AuthorizationRoutes): Route[] {
       scope,
       response: { status: 201, schema: startedView },
       async handle({ tenant, param, access, origin }) {
-        const connection = await registry.find(tenant, param("connection"));
+        const connection = await editor.find(tenant, param("connection"));
         const hubUrl = baseUrl({ url: origin }, publicUrl);
         const result = await withAuthorizations(({ begin }) =>
           begin(connection, { by: access.token, hubUrl }),
@@ -111,12 +111,12 @@ export function authorizationRoutes(options: AuthorizationRoutes): Route[] {
       body: authorizationResponse,
       response: { status: 200, schema: connectionDetails },
       async handle({ tenant, param, access, body, signal }) {
-        const connection = await registry.find(tenant, param("connection"));
+        const connection = await editor.find(tenant, param("connection"));
         const failed = await withAuthorizations(({ complete }) =>
           complete(connection, { ...body, by: access.token }),
         );
         if (failed instanceof Response) return failed;
-        return { json: await viewDetails(await registry.check(tenant, connection.id, signal)) };
+        return { json: await viewDetails(await editor.check(tenant, connection.id, signal)) };
       },
     }),
     defineRoute({
@@ -127,10 +127,10 @@ export function authorizationRoutes(options: AuthorizationRoutes): Route[] {
       scope,
       response: { status: 200, schema: connectionDetails },
       async handle({ tenant, param, signal }) {
-        const connection = await registry.find(tenant, param("connection"));
+        const connection = await editor.find(tenant, param("connection"));
         const failed = await withAuthorizations(({ signOut }) => signOut(connection));
         if (failed instanceof Response) return failed;
-        return { json: await viewDetails(await registry.check(tenant, connection.id, signal)) };
+        return { json: await viewDetails(await editor.check(tenant, connection.id, signal)) };
       },
     }),
   ];

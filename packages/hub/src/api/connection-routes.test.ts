@@ -2,8 +2,8 @@
 import { Hono } from "hono";
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createConnectionEditor } from "../connections/connection-editor.ts";
 import { ConnectionError } from "../connections/connection-error.ts";
-import { createConnectionRegistry } from "../connections/connection-registry.ts";
 import type { Connections } from "../connections/connections.ts";
 import { unsealCredentials } from "../connections/credentials.ts";
 import { createSeal } from "../lib/seal.ts";
@@ -49,10 +49,10 @@ function setup({ check = OK, allowCommands = false, waitMs = 30_000, callTool }:
     await store.close();
   });
   const app = new Hono();
-  const registry = createConnectionRegistry({ store, seal, timers, allowCommands, waitMs });
+  const editor = createConnectionEditor({ store, seal, timers, allowCommands, waitMs });
   const routes = connectionRoutes({
     store,
-    registry,
+    editor,
     connections: callTool && { callTool },
     revokeRemoved: undefined,
     now: Date.now,

@@ -1,9 +1,9 @@
 /** Connections: MCP servers that flows call, and whose triggers start flows. */
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
+import type { ConnectionEditor } from "../connections/connection-editor.ts";
 import { ConnectionError, type ConnectionErrorCode } from "../connections/connection-error.ts";
 import { changedConnectionFields, newConnectionFields } from "../connections/connection-fields.ts";
-import type { ConnectionRegistry } from "../connections/connection-registry.ts";
 import type { Connections } from "../connections/connections.ts";
 import type { RevokeRemoved } from "../connections/revoke-removed.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -142,7 +142,7 @@ export interface ConnectionRoutes {
     | "listTriggerSubscriptions"
     | "reconfigureSubscription"
   >;
-  registry: ConnectionRegistry;
+  editor: ConnectionEditor;
   /** Undefined if no hub runs, and a command uses the routes. */
   connections: Pick<Connections, "callTool"> | undefined;
   /** Undefined if no hub runs. */
@@ -176,7 +176,7 @@ export const createViewDetails =
     };
   };
 
-function manageRoutes({ store, registry, revokeRemoved, now }: ConnectionRoutes): Route[] {
+function manageRoutes({ store, editor, revokeRemoved, now }: ConnectionRoutes): Route[] {
   const viewDetails = createViewDetails(store);
   return [
     defineRoute({
@@ -202,7 +202,7 @@ function manageRoutes({ store, registry, revokeRemoved, now }: ConnectionRoutes)
       body: newConnectionFields,
       response: { status: 201, schema: connectionDetails },
       async handle({ tenant, body, signal }) {
-        return { status: 201, json: await viewDetails(await registry.add(tenant, body, signal)) };
+        return { status: 201, json: await viewDetails(await editor.add(tenant, body, signal)) };
       },
     }),
     defineRoute({
@@ -213,7 +213,7 @@ function manageRoutes({ store, registry, revokeRemoved, now }: ConnectionRoutes)
       scope,
       response: { status: 200, schema: connectionDetails },
       async handle({ tenant, param }) {
-        return { json: await viewDetails(await registry.find(tenant, param("connection"))) };
+        return { json: await viewDetails(await editor.find(tenant, param("connection"))) };
       },
     }),
     defineRoute({
@@ -226,7 +226,7 @@ function manageRoutes({ store, registry, revokeRemoved, now }: ConnectionRoutes)
       body: changedConnectionFields,
       response: { status: 200, schema: connectionDetails },
       async handle({ tenant, param, body, signal }) {
-        const changed = await registry.change(tenant, param("connection"), body, signal);
+        const changed = await editor.change(tenant, param("connection"), body, signal);
         return { json: await viewDetails(changed) };
       },
     }),
@@ -239,7 +239,7 @@ function manageRoutes({ store, registry, revokeRemoved, now }: ConnectionRoutes)
       scope,
       response: { status: 204 },
       async handle({ tenant, param }) {
-        const connection = await registry.find(tenant, param("connection"));
+        const connection = await editor.find(tenant, param("connection"));
         const remove = () => store.deleteConnection(tenant, connection.id, now());
         await (revokeRemoved ? revokeRemoved(connection, remove) : remove());
         return { status: 204 };
@@ -254,14 +254,14 @@ function manageRoutes({ store, registry, revokeRemoved, now }: ConnectionRoutes)
       response: { status: 200, schema: connectionDetails },
       async handle({ tenant, param, signal }) {
         return {
-          json: await viewDetails(await registry.check(tenant, param("connection"), signal)),
+          json: await viewDetails(await editor.check(tenant, param("connection"), signal)),
         };
       },
     }),
   ];
 }
 
-function offerRoutes({ store, registry, connections }: ConnectionRoutes): Route[] {
+function offerRoutes({ store, editor, connections }: ConnectionRoutes): Route[] {
   const listRoute = <Name extends "tools" | "triggers">(
     name: Name,
     view: z.ZodType,
@@ -278,7 +278,7 @@ function offerRoutes({ store, registry, connections }: ConnectionRoutes): Route[
         schema: z.object({ items: z.array(view), checked_at: time.nullable() }),
       },
       async handle({ tenant, param }) {
-        const { id, checked_at } = await registry.find(tenant, param("connection"));
+        const { id, checked_at } = await editor.find(tenant, param("connection"));
         const offers = await store.getOffers(tenant, id);
         return { json: { items: offers?.[name] ?? [], checked_at: isoOrNull(checked_at) } };
       },
@@ -304,7 +304,7 @@ function offerRoutes({ store, registry, connections }: ConnectionRoutes): Route[
       ),
       response: { status: 200, schema: toolResult },
       async handle({ tenant, param, body, signal }) {
-        const connection = await registry.find(tenant, param("connection"));
+        const connection = await editor.find(tenant, param("connection"));
         if (!connections)
           throw new RequestError(
             "conflict",
@@ -345,7 +345,7 @@ export function failedCallResponse({ code, message }: ConnectionError): Response
   return problemResponse(status, `connection_${code}`, title, message, headers);
 }
 
-function subscriptionRoutes({ store, registry, now }: ConnectionRoutes): Route[] {
+function subscriptionRoutes({ store, editor, now }: ConnectionRoutes): Route[] {
   return [
     defineRoute({
       method: "get",
@@ -356,7 +356,7 @@ function subscriptionRoutes({ store, registry, now }: ConnectionRoutes): Route[]
       scope,
       response: { status: 200, schema: z.object({ items: z.array(subscriptionView) }) },
       async handle({ tenant, param }) {
-        const { id } = await registry.find(tenant, param("connection"));
+        const { id } = await editor.find(tenant, param("connection"));
         const subscriptions = await store.listTriggerSubscriptions(tenant, id);
         return { json: { items: subscriptions.map(viewSubscription) } };
       },
@@ -370,7 +370,7 @@ function subscriptionRoutes({ store, registry, now }: ConnectionRoutes): Route[]
       scope,
       response: { status: 202, schema: subscriptionView },
       async handle({ tenant, param }) {
-        const { id } = await registry.find(tenant, param("connection"));
+        const { id } = await editor.find(tenant, param("connection"));
         const subscriptionId = param("subscription");
         const exists = await store.reconfigureSubscription(tenant, id, subscriptionId, now());
         const subscriptions = await store.listTriggerSubscriptions(tenant, id);

@@ -6,9 +6,9 @@ import { createAppImports } from "../apps/import-app.ts";
 import { createFindSecretUses } from "../apps/secret-uses.ts";
 import type { Authorizations } from "../connections/authorizations.ts";
 import {
-  type ConnectionRegistryOptions,
-  createConnectionRegistry,
-} from "../connections/connection-registry.ts";
+  type ConnectionEditorOptions,
+  createConnectionEditor,
+} from "../connections/connection-editor.ts";
 import type { Connections } from "../connections/connections.ts";
 import type { RevokeRemoved } from "../connections/revoke-removed.ts";
 import type { Seal } from "../lib/seal.ts";
@@ -40,7 +40,7 @@ export interface ManagementOptions {
   publicUrl: string | undefined;
   tenantDefaults: TenantDefaults;
   deletions: TenantRoutes["deletions"];
-  connections: Omit<ConnectionRegistryOptions, "store" | "seal"> & {
+  connections: Omit<ConnectionEditorOptions, "store" | "seal"> & {
     /** Calls tools. Undefined if no hub runs. */
     calls: Pick<Connections, "callTool"> | undefined;
     /** Undefined if no hub runs. */
@@ -53,7 +53,7 @@ export interface ManagementOptions {
 export function managementRoutes(options: ManagementOptions): Route[] {
   const { store, tokens, registry, evaluate, seal, newId, now, tenancy, publicUrl } = options;
   const { calls, authorizations, revokeRemoved, ...checks } = options.connections;
-  const connections = createConnectionRegistry({ store, seal, ...checks });
+  const connections = createConnectionEditor({ store, seal, ...checks });
   const flows = createFlows({ store, registry, evaluate, newId, now });
   return [
     ...appRoutes(store, now),
@@ -63,13 +63,13 @@ export function managementRoutes(options: ManagementOptions): Route[] {
     ...secretRoutes({ store, seal, findUses: createFindSecretUses(store, registry), now }),
     ...connectionRoutes({
       store,
-      registry: connections,
+      editor: connections,
       connections: calls,
       revokeRemoved,
       now,
     }),
     ...authorizationRoutes({
-      registry: connections,
+      editor: connections,
       authorizations,
       publicUrl,
       viewDetails: createViewDetails(store),

@@ -18,7 +18,7 @@ import {
 import { connectionId } from "./connection-id.ts";
 import { sealCredentials, signInOf, unsealCredentials } from "./credentials.ts";
 
-export interface ConnectionRegistryOptions {
+export interface ConnectionEditorOptions {
   store: Pick<
     Store,
     "createConnection" | "updateConnection" | "getConnection" | "touchConnection" | "saveGrant"
@@ -31,7 +31,7 @@ export interface ConnectionRegistryOptions {
   waitMs: number;
 }
 
-export type ConnectionRegistry = ReturnType<typeof createConnectionRegistry>;
+export type ConnectionEditor = ReturnType<typeof createConnectionEditor>;
 
 /** Longer than the time limit of a check. */
 export const CHECK_WAIT_MS = 25_000;
@@ -51,7 +51,7 @@ function assertSameOrigin(
   );
 }
 
-export function createConnectionRegistry(options: ConnectionRegistryOptions) {
+export function createConnectionEditor(options: ConnectionEditorOptions) {
   const { store, seal, timers, allowCommands, waitMs } = options;
   const { now } = timers;
 

@@ -2,8 +2,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { START } from "../store/contract/sample.ts";
 import type { Store } from "../store/store.ts";
+import { createConnectionEditor } from "./connection-editor.ts";
 import type { ChangedConnectionFields } from "./connection-fields.ts";
-import { createConnectionRegistry } from "./connection-registry.ts";
 
 const bearer = (token: string) => ({ auth: { type: "bearer" as const, token } });
 
@@ -11,16 +11,16 @@ const bearer = (token: string) => ({ auth: { type: "bearer" as const, token } })
 async function open() {
   const store = openSqlite(":memory:");
   onTestFinished(() => store.close());
-  const registryOf = (registryStore: Store) =>
-    createConnectionRegistry({
-      store: registryStore,
+  const editorOf = (editorStore: Store) =>
+    createConnectionEditor({
+      store: editorStore,
       seal: { seal: async (text) => text, unseal: async (text) => text },
       timers: { now: () => START, after: () => () => {} },
       allowCommands: false,
       waitMs: 0,
     });
-  const registry = registryOf(store);
-  const { id } = await registry.add("acme", {
+  const editor = editorOf(store);
+  const { id } = await editor.add("acme", {
     name: "Weather",
     url: "https://old.example/mcp",
     headers: { "x-key": "old" },
@@ -32,18 +32,18 @@ async function open() {
       async updateConnection(...args) {
         if (isFirst) {
           isFirst = false;
-          await registry.change("acme", id, race);
+          await editor.change("acme", id, race);
         }
         return store.updateConnection(...args);
       },
     };
-    await registryOf(racing).change("acme", id, fields);
+    await editorOf(racing).change("acme", id, fields);
   };
   const readConnection = async () => {
     const connection = await store.getConnection("acme", id);
     return { ...connection, sealed: JSON.parse(connection?.sealed ?? "{}") };
   };
-  return { store, registry, id, change, readConnection };
+  return { store, editor, id, change, readConnection };
 }
 
 test("a rename does not undo a concurrent change of the URL", async () => {
@@ -86,12 +86,12 @@ test("new credentials are rejected if a concurrent change has set another URL", 
 });
 
 test("a change of the OAuth settings deletes the tokens that a person has granted", async () => {
-  const { store, registry, id } = await open();
+  const { store, editor, id } = await open();
   const oauth = (scope: string) => ({ auth: { type: "oauth" as const, scope } });
-  await registry.change("acme", id, oauth("read"));
+  await editor.change("acme", id, oauth("read"));
   const change = async (fields: ChangedConnectionFields) => {
     await store.saveGrant("acme", id, { sealed: "tokens", error: null }, START);
-    await registry.change("acme", id, fields);
+    await editor.change("acme", id, fields);
     return (await store.getGrant("acme", id))?.sealed;
   };
   expect(await change({ headers: { "x-key": "new" }, ...oauth("read") })).toBe("tokens");
