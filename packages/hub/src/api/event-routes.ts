@@ -159,7 +159,12 @@ export function eventRoutes(inbox: Inbox, explainer: Explainer): Route[] {
         const id = param("event");
         if (body.worker !== undefined) {
           const owner = ownerOf(access.token, body.worker);
-          const { already } = await inbox.markClaimed([tenant], owner, id, body.note ?? null);
+          const { already } = await inbox.markClaimedProcessed(
+            [tenant],
+            owner,
+            id,
+            body.note ?? null,
+          );
           return { json: { id, already } };
         }
         const { alreadyProcessed } = await inbox.markProcessed([tenant], [id], body.note ?? null);

@@ -399,14 +399,14 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     },
 
     /** Marks an event that `by` has claimed as processed. `already`: it was processed before. */
-    async markClaimed(
+    async markClaimedProcessed(
       tenants: readonly string[],
       by: string,
       id: string,
       note: string | null,
     ): Promise<{ already: boolean }> {
       const { tenant } = await find(tenants, id, "event_id");
-      const result = await store.markClaimed(tenant, id, by, now(), note);
+      const result = await store.markClaimedProcessed(tenant, id, by, now(), note);
       if (!result) throw notFound(id);
       const { applied, event } = result;
       if (!applied && !event.processed)

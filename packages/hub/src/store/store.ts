@@ -424,7 +424,7 @@ export interface EventStore {
    * Like `markProcessed` for one event, but only if `by` holds the claim, which may have expired.
    * Undefined if the event does not exist.
    */
-  markClaimed(
+  markClaimedProcessed(
     tenant: string,
     id: string,
     by: string,

@@ -32,7 +32,7 @@ export const PLACES = {
 
   pendingStatus: "tenant", listEvents: "tenant", searchEvents: "tenant", getEvent: "tenant", getPayload: "tenant",
   findExternalIds: "tenant", slicePayload: "tenant", markProcessed: "tenant", reopenEvents: "tenant", claimEvents: "tenant", claimEvent: "tenant",
-  markClaimed: "tenant", releaseEvents: "tenant", listEventTypes: "tenant", listRecentTypes: "tenant", countReceived: "tenant",
+  markClaimedProcessed: "tenant", releaseEvents: "tenant", listEventTypes: "tenant", listRecentTypes: "tenant", countReceived: "tenant",
   createApp: "tenant", getApp: "tenant", listApps: "tenant", updateApp: "tenant", deleteApp: "tenant",
   createFlow: "tenant", editFlow: "tenant", saveFlows: "tenant", getFlow: "tenant", listFlows: "tenant",
   listTriggerStates: "tenant", listDraftStates: "tenant", findToolOwner: "tenant", deleteFlow: "tenant",

@@ -60,7 +60,7 @@ const command = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({
-      operation: fc.constantFrom("claimOne" as const, "markClaimed" as const),
+      operation: fc.constantFrom("claimOne" as const, "markClaimedProcessed" as const),
       tenant,
       by: agent,
       picks: fc.array(fc.nat({ max: 200 }), { minLength: 1, maxLength: 1 }),
@@ -150,9 +150,11 @@ class StoreAndModel {
         expect(await this.#store.claimEvent(claim)).toEqual(this.model.claimOne(claim));
         break;
       }
-      case "markClaimed": {
+      case "markClaimedProcessed": {
         const args = [tenant, ids[0] as string, command.by, now, `at ${now}`] as const;
-        expect(await this.#store.markClaimed(...args)).toEqual(this.model.markClaimed(...args));
+        expect(await this.#store.markClaimedProcessed(...args)).toEqual(
+          this.model.markClaimedProcessed(...args),
+        );
         break;
       }
       case "sweep":

@@ -97,7 +97,7 @@ export class LogModel {
     return { applied, event };
   }
 
-  markClaimed(
+  markClaimedProcessed(
     tenant: string,
     id: string,
     by: string,

@@ -130,8 +130,8 @@ export function workerClaimsContract(it: It): void {
   }) => {
     const id = await appendOne(store);
     const mark = (by: string, note: string) =>
-      store.markClaimed("acme", id, by, START + 5 * LEASE, note);
-    expect(await store.markClaimed("umbrella", id, "one", START, null)).toBeUndefined();
+      store.markClaimedProcessed("acme", id, by, START + 5 * LEASE, note);
+    expect(await store.markClaimedProcessed("umbrella", id, "one", START, null)).toBeUndefined();
     expect(await mark("one", "unclaimed")).toMatchObject({ applied: false });
     await claim(store, id);
     expect(await mark("two", "stranger")).toMatchObject({
@@ -154,7 +154,9 @@ export function workerClaimsContract(it: It): void {
     const id = await appendOne(store);
     await claim(store, id);
     await claim(store, id, { by: "two", now: START + LEASE });
-    expect(await store.markClaimed("acme", id, "one", START + LEASE, "late")).toMatchObject({
+    expect(
+      await store.markClaimedProcessed("acme", id, "one", START + LEASE, "late"),
+    ).toMatchObject({
       applied: false,
       event: { processed: false, claimed_by: "two" },
     });

@@ -89,7 +89,7 @@ function* markPending(
   return new Set(marked.keys());
 }
 
-export function* markClaimed(
+export function* markClaimedProcessed(
   dialect: Dialect,
   tenant: string,
   id: string,

@@ -29,7 +29,7 @@ import {
 import {
   claimEvent,
   claimEvents,
-  markClaimed,
+  markClaimedProcessed,
   markProcessed,
   releaseEvents,
   reopenEvents,
@@ -272,7 +272,9 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   reopenEvents: writes((tenant, ids) => reopenEvents(dialect, tenant, ids)),
   claimEvents: writes((claim) => claimEvents(dialect, claim)),
   claimEvent: writes(claimEvent),
-  markClaimed: writes((tenant, id, by, at, note) => markClaimed(dialect, tenant, id, by, at, note)),
+  markClaimedProcessed: writes((tenant, id, by, at, note) =>
+    markClaimedProcessed(dialect, tenant, id, by, at, note),
+  ),
   releaseEvents: writes((tenant, ids, by, options) =>
     releaseEvents(dialect, tenant, ids, by, options),
   ),
