@@ -82,7 +82,7 @@ export function createHubAgents(options: HubAgentsOptions) {
     return createInboxServer({
       inbox,
       waits,
-      triggers: explainer,
+      explainer,
       moreTools: [...automationTools(automations), ...automationRunTools(automations)],
       store,
       authorizer,

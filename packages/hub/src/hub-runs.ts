@@ -101,7 +101,7 @@ function createAgentServices(
   });
   const loadInbox = once(async () => {
     const { createAgentInbox } = await import("./mcp/agent-inbox.ts");
-    return createAgentInbox({ inbox, triggers: explainer, onError });
+    return createAgentInbox({ inbox, explainer, onError });
   });
   return {
     model: async (...request) => (await loadModel())(...request),

@@ -40,7 +40,7 @@ async function setup() {
   onTestFinished(feed.close);
   const authorizer = createAuthorizer({ store, now, everyTenant: undefined, recheckMs: 20 });
   const mcp = createInboxServer({
-    triggers: createExplainer({
+    explainer: createExplainer({
       store,
       largeReads: inbox.largeReads,
       newId: createIds(),

@@ -272,7 +272,7 @@ export function createAutomations(options: AutomationsOptions) {
     ): Promise<TriggerTest> {
       const selection: EventSelection | undefined = TRIGGERS.event.listensTo(config);
       if (!selection) throw configError("event", config, "trigger");
-      return options.triggers.test(tenant, selection, events);
+      return options.explainer.test(tenant, selection, events);
     },
 
     /** Lists the names to which `{{ secrets.NAME }}` can refer. */

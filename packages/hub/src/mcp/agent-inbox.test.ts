@@ -15,7 +15,7 @@ async function setUp() {
   const errors: unknown[] = [];
   const tools = createAgentInbox({
     inbox: createInbox({ store, now: Date.now, evaluate: testEvaluate }),
-    triggers: {
+    explainer: {
       explain: () => Promise.reject(new Error("the disk is full")),
     } as unknown as Explainer,
     onError: (error) => errors.push(error),

@@ -11,7 +11,7 @@ import type { ToolContext } from "./tool.ts";
 
 export interface AgentInboxOptions {
   inbox: Inbox;
-  triggers: Explainer;
+  explainer: Explainer;
   onError: (error: unknown) => void;
 }
 
@@ -36,7 +36,7 @@ const waits: ToolContext["waits"] = {
   close: async () => {},
 };
 
-export function createAgentInbox({ inbox, triggers, onError }: AgentInboxOptions): InboxTools {
+export function createAgentInbox({ inbox, explainer, onError }: AgentInboxOptions): InboxTools {
   const failure = (text: string) => ({ isError: true, content: [], structured: null, text });
   return {
     listTools: async () =>
@@ -68,7 +68,7 @@ export function createAgentInbox({ inbox, triggers, onError }: AgentInboxOptions
           inbox,
           access,
           waits,
-          triggers,
+          explainer,
           // The response is small, because it is truncated for the model.
           reserveBytes: async () => {},
           signal,

@@ -36,7 +36,7 @@ function setup() {
       },
       close: async () => {},
     },
-    triggers: {} as never,
+    explainer: {} as never,
     store,
     authorizer: { watch: () => () => {} },
     version: "0.0.0",

@@ -52,7 +52,7 @@ const INSTRUCTIONS =
 export interface InboxServerOptions {
   inbox: Inbox;
   waits: Waits;
-  triggers: Explainer;
+  explainer: Explainer;
   /** Tools besides those of the inbox. */
   moreTools?: readonly Tool[];
   store: Pick<Store, "subscribe">;
@@ -72,7 +72,7 @@ export interface InboxServer {
 export function createInboxServer({
   inbox,
   waits,
-  triggers,
+  explainer,
   moreTools = [],
   store,
   authorizer,
@@ -118,7 +118,7 @@ export function createInboxServer({
         await callTool(tool, params.arguments, {
           inbox,
           waits,
-          triggers,
+          explainer,
           ...requestContext,
           // In a session, `mcpReq.signal` is not aborted when the connection of one call closes.
           get signal() {

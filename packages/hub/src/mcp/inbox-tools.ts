@@ -242,10 +242,10 @@ export const inboxTools: readonly Tool[] = [
       triggers: z.array(explainedSchema),
       explanation: z.string(),
     }),
-    async run({ event_id }, { inbox, access, triggers }) {
+    async run({ event_id }, { inbox, access, explainer }) {
       const event = await inbox.find(access.tenants, event_id, "event_id");
       const { id, tenant } = event;
-      const considered = (await triggers.explain(tenant, id)).map(({ reasons: _, ...trigger }) => trigger);
+      const considered = (await explainer.explain(tenant, id)).map(({ reasons: _, ...trigger }) => trigger);
       const fired = considered.filter(({ run_id }) => run_id !== null).length;
       const explanation =
         considered.length === 0
@@ -267,9 +267,9 @@ export const inboxTools: readonly Tool[] = [
       runs: z.array(z.object({ run_id: z.string(), flow_id: z.string() })),
       considered: z.number(),
     }),
-    async run({ event_id, flow }, { inbox, access, triggers }) {
+    async run({ event_id, flow }, { inbox, access, explainer }) {
       const { id, tenant } = await inbox.find(access.tenants, event_id, "event_id");
-      const result = { event_id: id, ...(await triggers.replay(tenant, id, flow)) };
+      const result = { event_id: id, ...(await explainer.replay(tenant, id, flow)) };
       return { text: result, structured: result };
     },
   }),

@@ -17,7 +17,7 @@ function setup(store = openSqlite(`${tempFolder()}/x.db`)) {
   const server = createInboxServer({
     inbox: createInbox({ store, now: Date.now, evaluate: testEvaluate }),
     waits: { wait: async () => undefined, close: async () => {} },
-    triggers: {} as never,
+    explainer: {} as never,
     store,
     authorizer: { watch: () => () => {} },
     version: "1",

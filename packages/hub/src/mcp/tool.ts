@@ -13,7 +13,7 @@ export interface ToolContext {
   inbox: Inbox;
   access: Access;
   waits: Waits;
-  triggers: Explainer;
+  explainer: Explainer;
   /** Must be called before payloads are read for the response. */
   reserveBytes: ReserveBytes;
   /** Aborted when the client disconnects or cancels. */

@@ -15,7 +15,7 @@ function setup() {
   const authorizer = { recheck: async () => true, watch: () => () => {} };
   const waits = createWaits({ inbox: {} as never, feed, authorizer });
   const server = createInboxServer({
-    triggers: undefined as never,
+    explainer: undefined as never,
     inbox: {} as never,
     waits: {
       ...waits,
