@@ -33,9 +33,9 @@ type LoadedSource = KnownConnection | "sender" | undefined;
 const COMMON_SOURCES: ReadonlySet<string> = new Set([...sources.map(({ id }) => id), OWN_SOURCE]);
 
 export interface MissingTools {
-  /** Ids of connections, endpoints or flows. */
-  connections: readonly string[];
-  /** Validations of arguments. They can be listed only after the connections are loaded. */
+  /** Ids of connections, endpoints or flows that the flow uses. */
+  sources: readonly string[];
+  /** Validations of arguments. They can be listed only after the sources are loaded. */
   checks: readonly SchemaCheck[];
 }
 
@@ -82,15 +82,15 @@ export function createToolAnalysis(options: ToolAnalysisOptions): ToolAnalysis {
       const used = [...ids].filter((id) => !COMMON_SOURCES.has(id));
       if (used.length === 0) return undefined;
       const sourcesById = loadedOf(tenant);
-      const connections = used.filter((id) => !sourcesById.has(id));
+      const unloaded = used.filter((id) => !sourcesById.has(id));
       const checks = argumentChecks(flow, registry, context(tenant)).filter(
         (check) => !errors.has(keyOf(check)),
       );
-      return connections.length + checks.length > 0 ? { connections, checks } : undefined;
+      return unloaded.length + checks.length > 0 ? { sources: unloaded, checks } : undefined;
     },
-    async load(tenant, { connections, checks }) {
+    async load(tenant, { sources: ids, checks }) {
       const sourcesById = loadedOf(tenant);
-      for (const id of connections) sourcesById.set(id, await find(tenant, id));
+      for (const id of ids) sourcesById.set(id, await find(tenant, id));
       const validate = createSchemaValidator((evaluation) =>
         evaluate(evaluation, { tenant, signal: NEVER_ABORTED }),
       );
