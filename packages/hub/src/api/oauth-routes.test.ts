@@ -126,7 +126,7 @@ async function setup({
       response_type: "code",
       redirect_uri: REDIRECT,
       state: "s1",
-      code_challenge: (await challengeOf(VERIFIER)) ?? "",
+      code_challenge: await challengeOf(VERIFIER),
       code_challenge_method: "S256",
       resource: `${HUB}/mcp`,
       ...parameters,

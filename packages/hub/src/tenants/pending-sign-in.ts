@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { equalBytes, utf8 } from "../lib/bytes.ts";
 import type { Seal } from "../lib/seal.ts";
+import { challengeOf } from "./oauth/pkce.ts";
 import { randomSecret } from "./tokens.ts";
 
 export const PENDING_MS = 10 * 60_000;
@@ -56,13 +57,4 @@ export async function resumeSignIn(
   return pending && pending.until > now && equalBytes(utf8(pending.state), utf8(state))
     ? pending
     : undefined;
-}
-
-/** Returns the PKCE challenge of the verifier (RFC 7636, S256). */
-async function challengeOf(verifier: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", utf8(verifier));
-  return toBase64(new Uint8Array(digest))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
 }

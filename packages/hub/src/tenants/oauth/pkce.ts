@@ -3,8 +3,8 @@ import { toBase64Url, utf8 } from "../../lib/bytes.ts";
 
 export const isChallenge = (text: string): boolean => /^[\w-]{43}$/.test(text);
 
-/** Returns the challenge of a verifier; undefined if the verifier is malformed. */
-export async function challengeOf(verifier: string): Promise<string | undefined> {
-  if (!/^[\w.~-]{43,128}$/.test(verifier)) return undefined;
+export const isVerifier = (text: string): boolean => /^[\w.~-]{43,128}$/.test(text);
+
+export async function challengeOf(verifier: string): Promise<string> {
   return toBase64Url(new Uint8Array(await crypto.subtle.digest("SHA-256", utf8(verifier))));
 }

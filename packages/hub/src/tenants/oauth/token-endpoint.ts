@@ -13,7 +13,7 @@ import { pollHash } from "./decide.ts";
 import { DEVICE_GRANT } from "./device.ts";
 import { type Form, requireParam } from "./form.ts";
 import { OAuthError } from "./oauth-error.ts";
-import { challengeOf } from "./pkce.ts";
+import { challengeOf, isVerifier } from "./pkce.ts";
 import { readRequestedResource, readRequestedScopes } from "./requested.ts";
 
 const ACCESS_MS = 3_600_000;
@@ -94,10 +94,11 @@ export function createTokenEndpoint({ store, newId, now }: TokenEndpointOptions)
   }
 
   async function redeemCode(client: OAuthClient, form: Form, hub: string) {
-    const challenge = await challengeOf(requireParam(form, "code_verifier"));
-    if (challenge === undefined)
+    const verifier = requireParam(form, "code_verifier");
+    if (!isVerifier(verifier))
       throw new OAuthError("invalid_request", "code_verifier: must have 43 to 128 characters");
     const hash = await sha256Hex(requireParam(form, "code"));
+    const challenge = await challengeOf(verifier);
     const code = { hash, challenge, redirect_uri: form.redirect_uri };
     const result = await redeem(client, form, code, hub);
     if (!("outcome" in result)) return result;
