@@ -12,7 +12,7 @@ import { tempFolder } from "../support/temp-folder.ts";
 import { startWorkerProcess, WORKER_MODULES } from "../support/worker-process.ts";
 
 const MODULES = [
-  ...["counting-worker.mjs", "manual-clock.mjs"].map((name) =>
+  ...["recording-worker.mjs", "manual-clock.mjs"].map((name) =>
     fileURLToPath(new URL(`../support/${name}`, import.meta.url)),
   ),
   ...WORKER_MODULES,
