@@ -18,10 +18,10 @@ export default class ClosingLineReporter implements Reporter {
     reason: TestRunEndReason,
   ): void {
     let passed = 0;
-    // A failed import or hook counts as a failure, because its tests did not run.
     let failed = unhandledErrors.length;
     const skipped: string[] = [];
     for (const module of modules) {
+      // A failed import or hook counts as a failure, because its tests did not run.
       failed += module.errors().length;
       for (const suite of module.children.allSuites()) failed += suite.errors().length;
       for (const test of module.children.allTests()) {

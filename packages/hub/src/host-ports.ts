@@ -20,7 +20,7 @@ import type { SweepReason } from "./store/sweeper.ts";
 import type { GithubAppCredentials } from "./tenants/github-app.ts";
 
 /**
- * The functions of the hub that depend on its host. The host also creates a `LiveConnection`
+ * What the hub needs from its host. The host also creates a `LiveConnection`
  * (api/live-streams.ts) for each client of a live stream.
  */
 export interface HostPorts {
@@ -75,7 +75,7 @@ export interface HubGauges {
   pendingEvents(): Promise<number>;
   /** The number of open live streams. */
   connectedStreams(): number;
-  /** Undefined if the hub does not check for webhooks that GitHub failed to deliver. */
+  /** Undefined if the hub has no credentials of a GitHub App. */
   redelivery?: () => Promise<RedeliveryGauges>;
 }
 
@@ -140,7 +140,7 @@ export interface HubSettings {
   githubAddressesOnly: boolean;
   github: GithubSettings;
   proxy: TrustedProxy | undefined;
-  /** The maximum number of failed requests per client and second (ingest/rate-limit.ts); 0 = no limits. */
+  /** The maximum number of failed requests per client per second (ingest/rate-limit.ts); 0 = no limits. */
   rateLimit: number;
   /** The maximum number of pending events per tenant; null = no limit. */
   quota: number | null;

@@ -1,4 +1,4 @@
-/** Creates the sign-in of people with GitHub. */
+/** Creates the services with which people sign in with GitHub. */
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { Store } from "./store/store.ts";

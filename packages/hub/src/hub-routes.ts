@@ -80,8 +80,8 @@ export function createHubRoutes(options: HubRoutesOptions) {
     checkReady: options.checkReady,
     metrics: ports.metrics,
     checkHost: agents.checkHost,
-    // If people sign in with GitHub, pages keep their host name: the App's callback URL may have a host
-    // name other than `settings.host`.
+    // Pages of a local hub redirect to `settings.host`. If people sign in with GitHub they do not, because
+    // the callback URL of the App may have another host name.
     pageHost: settings.isPublic || options.hubPeople ? undefined : settings.host,
     isStopping: () => closing.aborted,
     home: options.home,

@@ -1,6 +1,6 @@
 /**
- * Creates the runner and what starts runs (tool calls, tests of drafts, the ticker of schedules), and the
- * explainer of events.
+ * Creates the runner, and what starts runs: tool calls, tests of drafts, the ticker of schedules, and the
+ * explainer, which explains and replays events.
  */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { newNonce } from "./agents/nonce.ts";

@@ -84,6 +84,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     settings.localToken === undefined
       ? storedTokens
       : await withLocalToken(storedTokens, settings.localToken, now());
+  // Undefined if the hub has many tenants.
   const tenant = settings.tenancy === "single" ? LOCAL_TENANT : undefined;
   if (tenant !== undefined) await store.putTenant({ id: tenant, at: now() });
   await logLegacyMigration(log, () =>
@@ -176,7 +177,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
           : (await inbox.listSummaries([tenant], { limit: START_PAGE_EVENTS })).events,
     }),
   });
-  // The source is unknown: these requests are rejected before their path is read.
+  // The source is unknown: these requests are rejected before it is read from their path.
   const onRejected: Hub["onRejected"] = (rejection, address) =>
     pipeline.observe({ source: "", address, outcome: rejection, took: 0 });
 
@@ -232,8 +233,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       const stoppedAt = performance.now();
       const errors: unknown[] = [];
       /**
-       * Waits for `work` until this share of `timeoutMs` has elapsed. It only records an error, so that
-       * the later work still runs, and has some time left.
+       * Waits for `work` until `share` of `timeoutMs` has elapsed since the stop began, which leaves time
+       * for later work. Collects its error, so that later work still runs.
        */
       const finish = async (share: number, work: () => Promise<unknown>, message: string) => {
         const left = Math.max(0, stoppedAt + timeoutMs * share - performance.now());

@@ -16,7 +16,7 @@ export interface ConnectionFetchOptions {
   fetch: WebFetch;
   exchanges: Pick<Exchanges, "take">;
   credentials: Credentials;
-  /** Every token that is sent is added to this mask. */
+  /** Masks tokens that the server echoes. Every token that is sent is added to it. */
   echoes: Pick<EchoMask, "add">;
   /** Undefined if the connection does not use OAuth. */
   tokens: OAuthTokens | undefined;

@@ -1,4 +1,7 @@
-/** Finds the tools that legacy calls start: a call of a flow starts its first active tool. Pure. */
+/**
+ * In the legacy system, a call of a flow starts its first active tool. Finds this tool for each flow
+ * with several, where the call does not name it. Pure.
+ */
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { isActiveValue } from "./is-active.ts";
 

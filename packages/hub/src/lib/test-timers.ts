@@ -9,7 +9,7 @@ export interface TestTimers extends Timers {
   pending(): number;
 }
 
-/** Timers whose clock only moves when a test calls `advance`. `defer` is a timer of 0 ms. */
+/** Timers that run only when a test calls `advance`. `defer` is a timer of 0 ms. */
 export function createTestTimers(start = 0): TestTimers {
   const timers = new Set<{ at: number; work: () => void }>();
   let time = start;

@@ -27,7 +27,7 @@ const createTrigger = (config: JsonObject, node_id = "on event"): StoredTrigger 
 const createEvent = (data: JsonObject, overrides: Partial<NewEvent> = {}): NewEvent =>
   sampleEvent({ source: "github", body: utf8(JSON.stringify(data)), ...overrides });
 
-/** `compare` adds the evaluations in the sandbox to `evaluations`. */
+/** `evaluations` records every call of the sandbox. */
 function setUp({
   clock = () => 0,
   evaluate = testEvaluate,
@@ -73,7 +73,7 @@ test.each([
     (data: JsonObject) => `payload=${encodeURIComponent(JSON.stringify(data))}`,
   ],
 ])(
-  "returns the same verdicts for a large event as %s as for a small event",
+  "returns the verdicts of a small event also for a large event (%s)",
   async (_, content_type, write) => {
     const { compare, evaluations, languages } = setUp();
     const small = await compare(createEvent(DATA), TRIGGERS);

@@ -15,19 +15,19 @@ export interface LeasesOptions {
 }
 
 export interface Leases {
-  /** `leaseStart`: the time before the claim was requested. The lease counts from then. */
+  /** `leaseStart`: the time right before the claim was requested, when the lease begins. */
   begin(run: string, leaseStart: Instant): void;
   end(run: string): void;
   /** Extends the leases; returns the runs that are to be cancelled. */
   renew(runs: readonly string[]): Promise<readonly string[]>;
   /** True if, by the clocks of this process, no other worker can have claimed the run. */
   isFresh(run: string): boolean;
-  /** Renews the lease unless it is fresh. False if another worker holds the run, and after `end`. */
+  /** Renews the lease unless it is fresh. False if this worker no longer holds the run, or if `end` was called. */
   ensureFresh(run: string): Promise<boolean>;
 }
 
 /**
- * The share of its time for which a lease counts as fresh. The margin is for the time between the
+ * A lease counts as fresh for this fraction of its duration. The margin is for the time between the
  * check and the effect, and for clocks that differ.
  */
 const FRESH_SHARE = 0.8;

@@ -27,7 +27,7 @@ export interface Runner {
   /**
    * Executes the run in this process if its lane is below its limit. If the lane has reached its
    * limit, the run is held, and any process claims it later. With `whenFull: "skip"`, such a run is
-   * not stored, and the result is "full".
+   * not stored, and the result is "full". If a run with the same key exists, returns that run instead.
    */
   startInLane(run: LaneRun, options?: StartOptions): Promise<StartedRun | "full">;
   /** Stores runs, which any process can claim. Returns their ids; see `RunStore.queueRuns`. */

@@ -11,7 +11,7 @@ export interface WaitersOptions {
 }
 
 export interface Waiters {
-  /** Resolves with the run when it has ended. Rejects if the run was deleted. */
+  /** Resolves with the run when it has ended. Rejects if the run was deleted, and on `reject` or `close`. */
   untilEnded(tenant: string, run: string, options: WaitOptions): Promise<Run>;
   /** Reads the run again, and resolves its waiters if it has ended. */
   check(run: string): void;
@@ -23,9 +23,7 @@ export interface Waiters {
 }
 
 interface WaitOptions {
-  /**
-   * True if this process has just claimed the run. It has not ended then, so it is not read first.
-   */
+  /** True if this process has just claimed the run. Such a run has not ended, so it is not read. */
   justClaimed: boolean;
   /** Resolves when the run is stored. Before that, it cannot be cancelled. */
   stored: Promise<void>;

@@ -46,8 +46,9 @@ export interface RunError {
 
 /**
  * What happens to a new run whose lane has reached its limit. `queue`: the new run waits. `skip`: the
- * new run is not stored. `replace`: the new run waits, and replaces earlier runs of the lane. Those that
- * wait and have never started are cancelled, unless the lane has capacity for them.
+ * new run is not stored. `replace`: the new run waits, and the waiting runs of the lane that have never
+ * started are cancelled. If fewer than `max` runs execute, the oldest waiting runs are not cancelled,
+ * since they can start.
  */
 export type WhenFull = "queue" | "skip" | "replace";
 
@@ -391,13 +392,13 @@ export interface RunStore {
   /** Enables `run_steps` notices for this run until `until`. */
   enableStepNotices(tenant: string, run: string, until: number): Promise<void>;
   /**
-   * Cancels the run; if a worker executes it, requests the cancellation. Returns a preview. Returns
-   * undefined if the run has ended or does not exist.
+   * Cancels the run; if a worker executes it, requests the cancellation. Returns the run
+   * as `previewRun` does; undefined if it has ended or does not exist.
    */
   cancelRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
   /**
    * Continues a failed or cancelled run at the steps that failed or did not end. Other steps are not
-   * repeated. Returns a preview. Returns undefined if the run does not exist or has another status.
+   * repeated. Returns the run as `previewRun` does; undefined if it does not exist or has another status.
    */
   retryRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
   listVerdicts(tenant: string, event: string): Promise<StoredVerdict[]>;
@@ -407,9 +408,9 @@ export interface RunStore {
 
 export interface PlannedVerdict extends Omit<StoredVerdict, "run_id"> {
   /**
-   * Set if a flow caused the event: the limit that applies. If `matched` is false, the causation chain
-   * exceeds the limit, and the trigger is stopped. Otherwise the store counts the trigger's runs, and
-   * stops the trigger above `max` runs per minute.
+   * Set if a limit of the circuit breaker applies to the event. `chain`: its causation chain is too long,
+   * so `matched` is false. `loops`: the trigger's own flow is in the chain. The store then counts how
+   * often the trigger fires, and prevents it above `max` times per minute.
    */
   breaker?: Trip & { reason: Reason };
 }

@@ -457,8 +457,8 @@ export interface EventStore {
   listRecentTypes(tenant: string, limit: number): Promise<RecentType[]>;
   /**
    * Counts the events of each period: from `times[0]` until `times[1]`, from `times[1]` until `times[2]`,
-   * and so on. `times` must ascend. The counts are differences of `seq`, so they include events that were
-   * deleted between two remaining events of the range.
+   * and so on. `times` must ascend. The counts are differences of `seq`, so they include deleted events,
+   * except those before the first and after the last remaining event of the range.
    */
   countReceived(tenant: string, times: readonly number[]): Promise<number[]>;
   /** A random id of this database. A cursor is valid only in the database that created it. */
@@ -491,8 +491,8 @@ export interface TenantStore {
   /** False if a token with this id or hash exists; that token is not changed. */
   putToken(token: NewStoredToken): Promise<boolean>;
   /**
-   * Makes `token` valid, even if it was revoked before or was stored under another id. Revokes all other
-   * tokens whose ids begin with `prefix`. The codes, sessions and OAuth grants that the revoked tokens
+   * If `token` is set, makes it valid, even if it was revoked before or was stored under another id.
+   * Revokes all other tokens whose ids begin with `prefix`. The codes, sessions and OAuth grants that the revoked tokens
    * created are revoked too.
    */
   replaceTokens(prefix: string, token: NewStoredToken | undefined, at: number): Promise<void>;
@@ -669,7 +669,7 @@ export interface Store
    * the request unchanged on backends without threads, and if no payload is large.
    */
   packLarge(request: AppendRequest): MaybePromise<AppendRequest>;
-  /** Whether the values of one item caused the error. Then the other items of the batch can be stored. */
+  /** Whether the data of one request caused the error, so that the rest of its batch can be stored. */
   isDataError(error: unknown): boolean;
   close(): Promise<void>;
 }

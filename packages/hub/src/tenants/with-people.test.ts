@@ -66,7 +66,7 @@ it("gives a token the roles of its person, in the tenants of the token", async (
   });
 });
 
-it("gives a token no tenant if its person has ended or is unconfirmed, or the hub has no sign-in", async () => {
+it("gives a token no tenant if its person must sign in again or is unconfirmed, or the hub has no GitHub sign-in", async () => {
   expect(await lookUp({}, "ended")).toMatchObject({ tenants: [], roles: new Map() });
   expect(await lookUp({}, "unconfirmed")).toMatchObject({ tenants: [], roles: "unconfirmed" });
   const withoutSignIn = withPeople(

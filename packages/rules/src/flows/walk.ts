@@ -1,4 +1,4 @@
-/** Visits the strings of a JSON value. Recursive: model.ts limits the depth of parameters. */
+/** Visits or replaces the strings of a JSON value. Recursive: model.ts limits the depth of parameters. */
 import { isObject, type Json } from "../json.ts";
 import type { MixedJson } from "../large-json.ts";
 

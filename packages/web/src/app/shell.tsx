@@ -37,7 +37,7 @@ export function Shell({ session, children }: { session: Session; children: React
           href="#main"
           className="btn primary sr-only z-50 focus:not-sr-only focus:fixed focus:top-2 focus:left-2"
         >
-          Skip to the page
+          Skip to main content
         </a>
         <nav className="nav" aria-label="Main">
           <Link

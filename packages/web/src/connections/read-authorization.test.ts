@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { readAuthorization } from "./read-authorization.ts";
 
-it("reads the connection from the state, and returns only the parameters of the protocol", () => {
+it("reads the connection from the state, and returns only the parameters of OAuth", () => {
   expect(readAuthorization("?state=weather-abc.s3cret&code=c%2B1&iss=https://a&x=1")).toEqual({
     id: "weather-abc",
     response: { state: "weather-abc.s3cret", code: "c+1", iss: "https://a" },

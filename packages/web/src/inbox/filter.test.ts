@@ -15,7 +15,7 @@ describe("readFilter and writeFilter", () => {
 });
 
 describe("toListQuery", () => {
-  it("requests waiting events by default, and otherwise the events of the view", () => {
+  it("requests pending events by default (view `waiting`), and otherwise the events of the view", () => {
     expect(toListQuery(readFilter(""), NOW)).toMatchObject({ pending: "1", outcome: undefined });
     expect(toListQuery(readFilter("?view=all"), NOW).pending).toBeUndefined();
     expect(toListQuery(readFilter("?view=failed"), NOW)).toMatchObject({ outcome: "failed" });
@@ -28,7 +28,7 @@ describe("toListQuery", () => {
   });
 });
 
-it("reports a filter as narrowed if it has a text, or shows only failed events", () => {
+it("reports a filter as narrowed if it excludes events of the views Waiting and All", () => {
   expect(
     ["", "?view=all", "?q=x", "?view=failed"].map((each) => isNarrowed(readFilter(each))),
   ).toEqual([false, false, true, true]);

@@ -98,7 +98,7 @@ const isLarge = (value: Step["input"]): boolean =>
 
 /**
  * Omits large values of steps after the first ones. Outputs of open and failed steps stay: they are small, and
- * contain the time of the next attempt (`retryAt`).
+ * contain the time of the next attempt (`retry_at`).
  */
 function omitValues(step: Step, index: number): Step {
   if (index < MAX_STEPS_WITH_VALUES) return step;

@@ -8,7 +8,7 @@ import { isPart } from "./step-names.ts";
 /** Pins are stored in `localStorage`, which has little space. */
 export const MAX_PIN_BYTES = 256 * 1024;
 
-/** A pin replaces all executions of a node, so outputs of steps in loops cannot be pinned. */
+/** A pin replaces all executions of a node, so outputs of loop iterations, which differ, are not pinned. */
 export function pinnableSteps(graph: Pick<Graph, "nodes">, steps: readonly Step[]): Step[] {
   const newest = new Map<string, Step>();
   for (const step of steps)
@@ -21,7 +21,7 @@ export function pinnableSteps(graph: Pick<Graph, "nodes">, steps: readonly Step[
   });
 }
 
-/** The newest step whose output a pin of the node can start with. Parts of steps do not count. */
+/** The newest completed step of the node. Its output is the initial value of a new pin. */
 export const newestDoneStep = (steps: readonly Step[], node: string): Step | undefined =>
   steps.findLast((step) => step.node_id === node && step.status === "done" && !isPart(step));
 

@@ -41,7 +41,7 @@ export default function RunsPage() {
     clear();
     list.refresh();
   };
-  // Without runs that have left the list.
+  // Excludes selected runs that are no longer in the list.
   const selectedRuns = items.filter(({ id }) => selected.has(id));
   const change = (action: "retry" | "cancel", text: string) =>
     void showProgress(

@@ -51,7 +51,7 @@ export const encodeSample = ({ headers, body }: Sample): Uint8Array =>
       : JSON.stringify(body),
   );
 
-/** The inverse of `decodeForm`: a text becomes a field, any other value becomes JSON. */
+/** Encodes an object as form fields: strings unchanged, other values as JSON. */
 const fieldsOf = (body: JsonObject): [string, string][] =>
   Object.entries(body).map(([name, value]) => [
     name,

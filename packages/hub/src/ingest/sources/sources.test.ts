@@ -216,23 +216,26 @@ describe("a signed time", () => {
     }),
   };
 
-  it.each(Object.keys(signedHeaders))("of %s is rejected if it is not a number", async (name) => {
-    const source = sources.find((candidate) => candidate.id === name) as SourceDefinition;
-    const seconds = String(Math.floor(now / 1000));
-    const headers = signedHeaders[name] as (time: string) => Record<string, string>;
-    expect(await check(source, { headers: headers(seconds), body })).toBe("valid");
-    for (const time of [
-      "now",
-      "1e9",
-      `-${seconds}`,
-      `${seconds}.5`,
-      `0x${seconds}`,
-      "9".repeat(20),
-      "NaN",
-    ])
-      expect(await check(source, { headers: headers(time), body }), time).toBe("malformed");
-    expect(await check(source, { headers: headers("0"), body })).toBe("expired");
-  });
+  it.each(Object.keys(signedHeaders))(
+    "of %s is rejected if it is not a whole number",
+    async (name) => {
+      const source = sources.find((candidate) => candidate.id === name) as SourceDefinition;
+      const seconds = String(Math.floor(now / 1000));
+      const headers = signedHeaders[name] as (time: string) => Record<string, string>;
+      expect(await check(source, { headers: headers(seconds), body })).toBe("valid");
+      for (const time of [
+        "now",
+        "1e9",
+        `-${seconds}`,
+        `${seconds}.5`,
+        `0x${seconds}`,
+        "9".repeat(20),
+        "NaN",
+      ])
+        expect(await check(source, { headers: headers(time), body }), time).toBe("malformed");
+      expect(await check(source, { headers: headers("0"), body })).toBe("expired");
+    },
+  );
 
   it.each([null, "soon", "1767605400500", [], {}, true])(
     "of linear is rejected if it is %j",

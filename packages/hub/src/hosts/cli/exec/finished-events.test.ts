@@ -7,7 +7,7 @@ import { createFinishedEvents } from "./finished-events.ts";
 
 const ids = [randomUUID(), randomUUID()].sort() as [string, string];
 
-it("returns the events that were added and not removed, also in another process", () => {
+it("returns the events that were added and not removed, also for another instance", () => {
   const folder = join(tempFolder(), "new");
   const events = createFinishedEvents(folder);
   expect(events.read()).toEqual([]);
@@ -25,7 +25,7 @@ it("returns the events that were added and not removed, also in another process"
   expect(readdirSync(folder)).toEqual([`${ids[1]}.json`]);
 });
 
-it("throws from `checkWritable` if the folder is not writable, and leaves no file in it", () => {
+it("`checkWritable` leaves no file in the folder, and throws if the folder is not writable", () => {
   const folder = join(tempFolder(), "new");
   createFinishedEvents(folder).checkWritable();
   expect(readdirSync(folder)).toEqual([]);
