@@ -58,9 +58,9 @@ export function createRunnerComponents(options: RunnerComponentsOptions) {
       if (!executions.has(id)) slots.removeWaiting(id);
       waiters.check(id);
       const isCallerWaiting = slots.hasCalls(parent_run ?? "");
-      // After an error, the claimer schedules a claim for the time when the lease expires. A
-      // suspended run does not execute here, so its caller's slot is free: see slots.ts.
-      if (result === "error" || (result === "suspended" && isCallerWaiting)) claimer.claimDue();
+      // After an error, the claimer must schedule a claim for the time when the lease expires. If a
+      // called run stops executing here before it has ended, its caller's slot becomes free: see slots.ts.
+      if (result === "error" || (isCallerWaiting && result !== "ended")) claimer.claimDue();
     },
     onError,
   });

@@ -10,16 +10,17 @@ export interface SlotsOptions {
 }
 
 export interface Slots {
-  /** How many more runs may be claimed. Negative after a call if another run has the caller's slot. */
+  /**
+   * How many more runs may be claimed. Negative if a call has ended, and another run has the caller's
+   * former slot.
+   */
   countFree(): number;
   /** Gives a claimed run a slot; the returned function releases it. */
   occupy(run: string): () => void;
   /** Registers that `caller` waits for `called`; the returned function removes the registration. */
   addCall(caller: string, called: string): () => void;
   hasCalls(caller: string): boolean;
-  /**
-   * Resolves when the run may continue after a call: immediately if it was started without a slot.
-   */
+  /** Resolves when a caller may continue: immediately if its slot is still free, or if it never had one. */
   acquireSlot(run: string): Promise<void>;
   /** Removes a run that waits in `acquireSlot`, because its execution has ended. */
   removeWaiting(run: string): void;
@@ -28,15 +29,16 @@ export interface Slots {
 }
 
 export function createSlots({ concurrency, isExecuting }: SlotsOptions): Slots {
-  /** The runs that were claimed for a slot, even if they have released it during a call. */
+  /** The runs that have a slot, or had one before a call. The symbol identifies the claim. */
   const claimed = new Map<string, symbol>();
   /** For each caller, the called runs that it waits for. */
   const calls = new Map<string, Set<string>>();
   const waiting = new Map<string, PromiseWithResolvers<void>>();
 
   /**
-   * A caller's slot counts as taken while all runs that it waits for execute here without a slot. If
-   * one of them, or of the runs that they call, needs or has a slot, the caller's slot counts as free.
+   * A caller's slot counts as taken while all runs that it waits for execute here without a slot: the
+   * caller and the called runs then use one slot together. If one of them, or of the runs that they
+   * call, needs or has a slot, the caller's slot counts as free.
    */
   const hasReleased = (caller: string): boolean =>
     [...(calls.get(caller) ?? [])].some(

@@ -2,6 +2,8 @@
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { expect } from "vitest";
 import { allSteps } from "../../store/contract/run-sample.ts";
+import type { RunProgress } from "../../store/run-store.ts";
+import type { Store } from "../../store/store.ts";
 import type { It } from "../contract.ts";
 import { edges, gate, node, probe, start, TENANT, withSavedSteps } from "./fixture.ts";
 
@@ -360,6 +362,28 @@ export function executionContract(it: It): void {
     await runner.queue([other()]); // the runner claims the suspended run with it
     await expect.poll(() => fixture.status(run.id)).toBe("succeeded");
     expect((await fixture.run(run.id)).output).toBe(7);
+  });
+
+  it("releases its slot when another worker has claimed the flow that it called", async (fixture) => {
+    const child = await fixture.publish([start, gate("held")], edges("start > held"));
+    const call = node("call", "CallFlow", { flow: child().flow_id, trigger: "start" });
+    const createRun = await fixture.publish([start, call], edges("start > call"));
+    const other = await fixture.publish([start, probe("a")], edges("start > a"));
+    const isLost = ({ steps }: RunProgress) =>
+      steps.some(({ node_id, status }) => node_id === "held" && status === "done");
+    const store: Store = {
+      ...fixture.store,
+      saveProgress: async (batch) =>
+        batch.some(isLost) ? batch.map(() => "lost") : fixture.store.saveProgress(batch),
+    };
+    const runner = fixture.openRunner({ store, concurrency: 1, leaseMs: 600_000 });
+    const run = createRun();
+    const another = other({ due_at: run.due_at + 1 });
+    await runner.queue([run, another]);
+    await expect.poll(() => fixture.calls).toContain("held begins");
+    expect(await fixture.status(another.id)).toBe("queued");
+    fixture.open("held");
+    await expect.poll(() => fixture.status(another.id)).toBe("succeeded");
   });
 
   it("does not apply the default time limit of steps to a call of a flow", async (fixture) => {
