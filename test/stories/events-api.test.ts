@@ -108,12 +108,17 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("events, on %s", (ba
       await api.expect(202, "POST", `/api/events/${beforeFlow}/replay`, { flow })
     ).json;
     expect(replayedAgain.runs[0].run_id).not.toBe(replayed.runs[0].run_id);
-    await api.expect(404, "POST", `/api/events/${beforeFlow}/replay`, { flow: "none" });
+    const replay = (status: number, body: object) =>
+      api.expect(status, "POST", `/api/events/${beforeFlow}/replay`, body);
+    expect((await replay(202, { flow, trigger: fired.node_id })).json.runs).toHaveLength(1);
+    expect((await replay(202, { flow, trigger: "another" })).json.runs).toEqual([]);
+    expect((await replay(400, { trigger: fired.node_id })).json.detail).toContain("flow");
+    await replay(404, { flow: "none" });
     expect((await api.expect(202, "POST", `/api/events/${notMatching}/replay`)).json.runs).toEqual(
       [],
     );
     const runs = (await api.expect(200, "GET", `/api/runs?event=${beforeFlow}`)).json;
-    expect(runs.items).toMatchObject([{ cause: "replay" }, { cause: "replay" }]);
+    expect(runs.items).toMatchObject(Array(3).fill({ cause: "replay" }));
 
     // The verdict, the warnings, the log and the metrics report the breaker.
     const loopFlow = (

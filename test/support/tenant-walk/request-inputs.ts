@@ -146,7 +146,9 @@ export const routeInputs: Record<string, (ids: Ids) => RouteInput> = {
     body: { worker: "one", delay_s: 1, count_attempt: false },
   }),
   "POST /api/events/{event}/processed": () => ({ body: { note, worker: "one" } }),
-  "POST /api/events/{event}/replay": (ids) => ({ body: { flow: ids.flow } }),
+  "POST /api/events/{event}/replay": (ids) => ({
+    body: { flow: ids.flow, trigger: ids.trigger },
+  }),
   "POST /api/triggers/preview": (ids) => ({
     body: { source: ids.connection, type: "issue.opened", params: {}, filter: "true" },
   }),

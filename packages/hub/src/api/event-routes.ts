@@ -187,10 +187,24 @@ export function eventRoutes(inbox: Inbox, explainer: Explainer): Route[] {
     defineRoute({
       method: "post",
       path: "/api/events/:event/replay",
-      summary: "Evaluate the triggers of all flows, or of one flow, again for an event",
+      summary:
+        "Evaluate the triggers of all flows, of one flow, or one trigger, again for an event",
       tag,
       scope: "flows:call",
-      body: z.strictObject({ flow: z.string().min(1).max(100).optional() }),
+      body: z
+        .strictObject({
+          flow: z.string().min(1).max(100).optional(),
+          trigger: z
+            .string()
+            .min(1)
+            .max(100)
+            .optional()
+            .describe("The id of a trigger node of `flow`. Without it, all triggers of the flow."),
+        })
+        .refine(({ flow, trigger }) => trigger === undefined || flow !== undefined, {
+          path: ["flow"],
+          message: "is required with trigger: send the id of the trigger's flow",
+        }),
       response: {
         status: 202,
         schema: z.object({
@@ -200,7 +214,7 @@ export function eventRoutes(inbox: Inbox, explainer: Explainer): Route[] {
       },
       async handle({ tenant, param, body }) {
         const { id } = await inbox.find([tenant], param("event"), "event_id");
-        return { status: 202, json: await explainer.replay(tenant, id, body.flow) };
+        return { status: 202, json: await explainer.replay(tenant, id, body) };
       },
     }),
     defineRoute({

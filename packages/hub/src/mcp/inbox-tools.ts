@@ -269,7 +269,7 @@ export const inboxTools: readonly Tool[] = [
     }),
     async run({ event_id, flow }, { inbox, access, explainer }) {
       const { id, tenant } = await inbox.find(access.tenants, event_id, "event_id");
-      const result = { event_id: id, ...(await explainer.replay(tenant, id, flow)) };
+      const result = { event_id: id, ...(await explainer.replay(tenant, id, { flow })) };
       return { text: result, structured: result };
     },
   }),

@@ -55,6 +55,12 @@ interface TestedEvent {
   reason: string;
 }
 
+interface ReplayScope {
+  flow?: string | undefined;
+  /** The id of a trigger node of `flow`. */
+  trigger?: string | undefined;
+}
+
 interface TestOptions {
   limit: number;
   /** The id of the only event to compare. */
@@ -238,12 +244,13 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
     },
 
     /**
-     * Starts new runs of the triggers that match a stored event; with `flow`, only of that flow's.
+     * Starts new runs of the triggers that match a stored event: of all triggers, of those of one flow,
+     * or of one trigger of that flow.
      */
     async replay(
       tenant: string,
       id: string,
-      flow?: string,
+      { flow, trigger }: ReplayScope = {},
     ): Promise<{ runs: { run_id: string; flow_id: string }[]; considered: number }> {
       const event = await getEvent(tenant, id);
       if (flow !== undefined && !(await store.getFlow(tenant, flow)))
@@ -251,7 +258,9 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
       const sources = [event.source, event.source_id];
       const { triggers } = await store.findTriggers(tenant, sources, event.type);
       const considered = triggers.filter(
-        ({ flow_id }: StoredTrigger) => flow === undefined || flow_id === flow,
+        ({ flow_id, node_id }: StoredTrigger) =>
+          (flow === undefined || flow_id === flow) &&
+          (trigger === undefined || node_id === trigger),
       );
       const { runs } = await withPayload(event, (withBody) =>
         planEvent({ tenant, event: withBody }, considered, { ...options, cause: "replay" }),

@@ -460,7 +460,7 @@ describe("an explainer", () => {
     expect(replayed.runs.map(({ flow_id }) => flow_id).toSorted()).toEqual(
       flows.map(({ id }) => id).toSorted(),
     );
-    const replayedFlow = await triggers.replay(TENANT, event.id, flows[1]?.id);
+    const replayedFlow = await triggers.replay(TENANT, event.id, { flow: flows[1]?.id });
     const [run] = replayedFlow.runs;
     expect(await store.getRun(TENANT, run?.run_id ?? "")).toMatchObject({
       cause: "replay",
@@ -468,6 +468,8 @@ describe("an explainer", () => {
       event_id: event.id,
       flow_id: flows[1]?.id,
     });
+    const scope = { flow: flows[1]?.id, trigger: "another" };
+    expect(await triggers.replay(TENANT, event.id, scope)).toEqual({ runs: [], considered: 0 });
   });
 
   test("explains that a concurrency limit skipped a run, and replays the event without the limit", async () => {
@@ -522,7 +524,7 @@ describe("an explainer", () => {
       triggers.replay("umbrella", event.id),
     ])
       await expect(result).rejects.toMatchObject({ code: "not_found", field: "event_id" });
-    await expect(triggers.replay(TENANT, event.id, "no flow")).rejects.toMatchObject({
+    await expect(triggers.replay(TENANT, event.id, { flow: "no flow" })).rejects.toMatchObject({
       code: "not_found",
       field: "flow",
     });

@@ -46,7 +46,7 @@ export function ReplayDialog({
       else
         toasts.add({
           title: "No run started",
-          detail: "The event no longer matches a trigger of the published flow.",
+          detail: "The event no longer matches this trigger of the published flow.",
         });
     } catch (error) {
       toastError(error);

@@ -19,7 +19,7 @@ it("starts a run from the same trigger with the input", () =>
 it("replays the event of the run, unless there is an edited input", () => {
   expect(replayRequest(run({ event_id: "e" }), undefined)).toEqual({
     target: "/api/events/e/replay",
-    body: { flow: "f" },
+    body: { flow: "f", trigger: "ask" },
   });
   expect(replayRequest(run({ event_id: "e" }), { data: 1 })).toEqual({
     target: "/api/flows/f/runs",

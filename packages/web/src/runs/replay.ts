@@ -1,4 +1,4 @@
-/** The request that replays a run: a new run from the same trigger, with the same event or with an input. */
+/** The request that replays a run: it starts a run from the same trigger, with the same event or with an input. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { path, type Query } from "../api/client.ts";
 import type { EventView } from "../api/types.ts";
@@ -29,11 +29,12 @@ export function replayRequest(run: ReplayableRun, input: JsonObject | undefined)
       query: { draft: true },
       body: isSameEvent ? { trigger, event: event_id } : { trigger, input: input ?? {} },
     };
-  if (isSameEvent) return { target: path`/api/events/${event_id}/replay`, body: { flow: flow_id } };
+  if (isSameEvent)
+    return { target: path`/api/events/${event_id}/replay`, body: { flow: flow_id, trigger } };
   return { target, body: { trigger, input: input ?? {} } };
 }
 
-/** Returns the id of the run that a request has started; undefined if the event no longer matches a trigger. */
+/** Returns the id of the run that a request has started; undefined if the event no longer matches the trigger. */
 export function startedRunId(response: {
   id?: string;
   runs?: readonly { run_id: string }[];

@@ -43,7 +43,7 @@ export async function changeRuns(
 export const changeRun = (id: string, action: "retry" | "cancel"): Promise<RunFields> =>
   api.post<RunFields>(path`/api/runs/${id}/${action}`);
 
-/** Starts a new run. Returns its id; undefined if the event no longer matches a trigger. */
+/** Starts a new run. Returns its id; undefined if the event no longer matches the trigger. */
 export async function replayRun(
   run: ReplayableRun,
   input?: JsonObject,
