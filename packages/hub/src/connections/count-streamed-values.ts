@@ -6,8 +6,9 @@ const BACKSLASH = 0x5c;
 const OPEN_OBJECT = 0x7b;
 
 /**
- * Counts the values of JSON, or of an event stream with JSON, from its bytes as they arrive. Empty
- * arrays and objects count twice.
+ * Estimates the number of values in JSON, or in an event stream with JSON, from its bytes as they
+ * arrive. It counts each `[`, `{` and `,` as one value, so an empty array or object in a list counts
+ * twice.
  */
 export function createValueCounter(): (bytes: Uint8Array) => number {
   let values = 0;

@@ -1,7 +1,10 @@
 import { expect, it } from "vitest";
 import { createGuardedFetch, createGuardedWebFetch } from "./guarded-fetch.ts";
 
-/** Creates guarded fetches over a fetch that redirects `/to?url=…`, and otherwise returns its URL and headers. */
+/**
+ * Creates guarded fetches over a fetch that redirects `/to?url=…`, decompresses the response of
+ * `/compressed` as a Worker does, and otherwise returns its URL and headers.
+ */
 function setUp(allowPrivate: boolean | string[] = false) {
   const requested: string[] = [];
   const fetch: typeof globalThis.fetch = async (input, init) => {
@@ -9,6 +12,10 @@ function setUp(allowPrivate: boolean | string[] = false) {
     requested.push(url.href);
     const location = url.searchParams.get("url");
     if (location !== null) return new Response("moved", { status: 307, headers: { location } });
+    if (url.pathname === "/compressed")
+      return new Response("x".repeat(500), {
+        headers: { "content-encoding": "gzip", "content-length": "20", "x-kept": "1" },
+      });
     return Response.json({
       url: url.href,
       headers: Object.fromEntries(new Headers(init?.headers)),
@@ -74,4 +81,16 @@ it("sends credentials to the first origin only, and limits the redirects and the
     code: "too_large",
   });
   await expect(guarded("http://example.com/")).rejects.toMatchObject({ code: "invalid_url" });
+});
+
+it("removes the length of a compressed body, so that callers do not take it for the size of the response", async () => {
+  const { guarded, web } = setUp();
+  const fetched = await web("https://example.com/compressed");
+  expect(await fetched.text()).toHaveLength(500);
+  const { headers } = await guarded("https://example.com/compressed");
+  for (const received of [fetched.headers, headers])
+    expect(Object.fromEntries(received)).toMatchObject({ "x-kept": "1" });
+  for (const received of [fetched.headers, headers])
+    for (const name of ["content-encoding", "content-length"])
+      expect(received.has(name)).toBe(false);
 });

@@ -111,7 +111,7 @@ export function createGuardedWebFetch({
           redirect === "manual"
             ? undefined
             : nextHop(hop, response.status, response.headers, { allowHttp });
-        if (!next) return response;
+        if (!next) return withDecodedHeaders(response);
         await response.body?.cancel();
         if (redirect === "error" || followed === MAX_REDIRECTS)
           throw new OutboundError(
@@ -157,12 +157,21 @@ function outgoingHeaders(requested: Readonly<Record<string, string>>): Headers {
   return headers;
 }
 
-/** Removes the headers of the compressed body: the Worker's `fetch` has decompressed it. */
+/**
+ * Removes the headers of the compressed body: the Worker's `fetch` has decompressed it. With the length of
+ * the compressed body, callers would take a large response for a small one.
+ */
 function decodedHeaders(received: Headers): Headers {
   const headers = new Headers(received);
   if (headers.has("content-encoding"))
     for (const name of ["content-encoding", "content-length"]) headers.delete(name);
   return headers;
+}
+
+function withDecodedHeaders(response: Response): Response {
+  const { body, status, statusText, headers } = response;
+  if (!headers.has("content-encoding")) return response;
+  return new Response(body, { status, statusText, headers: decodedHeaders(headers) });
 }
 
 async function readUpTo(response: Response, max: number, host: string): Promise<Uint8Array> {
