@@ -10,6 +10,7 @@ import { StoreFailed } from "./ingest/wrap-store-errors.ts";
 import { webHmacKey } from "./lib/hmac.ts";
 import { RequestError } from "./lib/request-error.ts";
 import { createPipeline, type PipelineOptions } from "./pipeline.ts";
+import { createMatcher } from "./runs/matcher.ts";
 import { createGithubTenancy } from "./tenants/tenancy.ts";
 
 const SECRET = "s";
@@ -74,6 +75,20 @@ it("returns 202 for a stored event", async () => {
 
 it.each([
   ["the append", { commit: { append: fail } }, undefined],
+  [
+    "the lookup of triggers",
+    {
+      matcher: createMatcher({
+        store: { findTriggers: fail, subscribe: () => () => {} },
+        evaluate: fail,
+        now: () => 0,
+        newId: () => "1",
+        maxChain: 10,
+        maxLoops: 10,
+      }),
+    },
+    undefined,
+  ],
   ["the lookup of the endpoint", {}, KEY],
   [
     "the lookup of the installation",
@@ -100,6 +115,16 @@ it.each([
     {
       newId: () => {
         throw new TypeError("undefined is not a function");
+      },
+    },
+    undefined,
+  ],
+  [
+    "a bug in the matcher",
+    {
+      matcher: {
+        plan: () => Promise.reject(new TypeError("undefined is not a function")),
+        invalidate() {},
       },
     },
     undefined,

@@ -85,8 +85,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const admitted = await admitRequest(request);
       if (admitted.outcome !== "accepted") return finish(admitted);
       const { appendRequest } = admitted;
-      const appended = await wrapStoreErrors(append(appendRequest));
-      return finish(toOutcome(appended, admitted), appendRequest);
+      return finish(toOutcome(await append(appendRequest), admitted), appendRequest);
     } catch (error) {
       if (error instanceof RequestError && error.code === "busy") return finish(BUSY);
       return error instanceof StoreFailed
@@ -114,7 +113,7 @@ export const createAppend =
       // event is committed without the delay of an `await`.
       const planned = matcher.plan(request);
       const plan = planned instanceof Promise ? await planned : planned;
-      const appended = await commit.append({ ...request, plan });
+      const appended = await wrapStoreErrors(commit.append({ ...request, plan }));
       if (appended.outcome === "stale") {
         matcher.invalidate(request.tenant);
         continue;

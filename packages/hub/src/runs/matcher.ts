@@ -5,6 +5,7 @@
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { breakerReason, type Trip } from "@signalbox/rules/match/breaker.ts";
+import { wrapStoreErrors } from "../ingest/wrap-store-errors.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
@@ -71,7 +72,7 @@ export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
 
   const lookUp = async (tenant: string, event: NewEvent): Promise<Candidates> => {
     const { source, source_id, type } = event;
-    const candidates = await store.findTriggers(tenant, [source, source_id], type);
+    const candidates = await wrapStoreErrors(store.findTriggers(tenant, [source, source_id], type));
     let cached = cache.get(tenant);
     if (cached?.revision !== candidates.revision) {
       cached = { revision: candidates.revision, triggers: new BoundedMap(1_000) };
