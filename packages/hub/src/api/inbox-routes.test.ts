@@ -7,7 +7,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { Client as Client2025 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as Transport2025 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { Hono } from "hono";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createInbox } from "../inbox/inbox.ts";
 import { createIds } from "../lib/ids.ts";
@@ -138,6 +138,36 @@ const messageOf = (result: unknown) => {
   const { isError, content } = result as { isError?: boolean; content: { text: string }[] };
   return isError ? content[0]?.text : undefined;
 };
+
+it("serves a short call without reading `body` of the request, for which Node would create a whole `Request`", async () => {
+  const hub = await setup();
+  const method = "tools/call";
+  const name = "get_pending_status";
+  const meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  const params = { name, arguments: {}, _meta: meta };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  const bearer = await hub.token(["acme"], ["inbox:read"]);
+  const readBody = vi.spyOn(Request.prototype, "body", "get");
+  onTestFinished(() => void vi.restoreAllMocks());
+  const response = await hub.get("/mcp", bearer, {
+    method: "POST",
+    body,
+    headers: {
+      "content-type": "application/json",
+      "content-length": String(body.length),
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": method,
+      "mcp-name": name,
+    },
+  });
+  expect(response.status).toBe(200);
+  expect(readBody).not.toHaveBeenCalled();
+});
 
 describe.each(clients)("an MCP client with protocol version %s", (_, connect) => {
   it("gets the status, and lists, gets and marks events", async () => {

@@ -86,8 +86,10 @@ function withNextCursor(response: Response, next: string | null): Response {
 
 /** Reads the rest of a body that is too large: many clients read the response only after they have sent the body. */
 async function discardBodyIf413(c: Context, response: Response): Promise<Response> {
+  if (response.status !== 413) return response;
+  // Only now: on Node, `body` creates a `Request`, which takes 6 % of the CPU time of a short call.
   const { body } = c.req.raw;
-  if (response.status !== 413 || !body || body.locked) return response;
+  if (!body || body.locked) return response;
   let discarded = 0;
   for await (const chunk of body) {
     discarded += chunk.byteLength;

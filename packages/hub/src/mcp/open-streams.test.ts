@@ -1,5 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { createOpenStreams } from "./open-streams.ts";
+import { createOpenStreams, isStream } from "./open-streams.ts";
 
 const access = { token: "ada", name: "Ada", scopes: ["inbox:read" as const], tenants: ["acme"] };
 
@@ -27,4 +27,14 @@ it("ends a stream when its token is revoked, and all streams on close", () => {
   expect([first, second].map((end) => end.mock.calls.length)).toEqual([1, 0]);
   streams.close();
   expect(second).toHaveBeenCalledTimes(1);
+});
+
+it("recognizes a stream by its type, and reads `body` of no other response", () => {
+  const headers = { "content-type": "text/event-stream; charset=utf-8" };
+  expect(isStream(new Response(new ReadableStream(), { headers }))).toBe(true);
+  expect(isStream(new Response(null, { headers }))).toBe(false);
+  const json = Response.json({});
+  const readBody = vi.spyOn(json, "body", "get");
+  expect(isStream(json)).toBe(false);
+  expect(readBody).not.toHaveBeenCalled();
 });

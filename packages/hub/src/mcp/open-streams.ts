@@ -52,9 +52,10 @@ export function createOpenStreams(authorizer: Pick<Authorizer, "watch">): OpenSt
   };
 }
 
+/** Reads `body` last: on Node, its getter creates a `Response` that only streams need. */
 export const isStream = (response: Response): boolean =>
-  response.body !== null &&
-  (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
+  (response.headers.get("content-type") ?? "").startsWith("text/event-stream") &&
+  response.body !== null;
 
 /** Passes the response through, and reports its reads and its end. */
 export function observeStream(
