@@ -149,7 +149,7 @@ function openConnection(url: string): Caller {
   const fetch = createGuardedWebFetch({ allowPrivate: ["127.0.0.1"], allowHttp: true });
   const identity = createIdentity({
     sealKey: new Uint8Array(32),
-    issuer: () => "http://127.0.0.1",
+    issuer: Promise.resolve("http://127.0.0.1"),
     now: timers.now,
   });
   const connections = createConnections({

@@ -41,7 +41,7 @@ export function openConnections({
   const fetch = createGuardedWebFetch({ allowPrivate, allowHttp: true });
   const identity = createIdentity({
     sealKey,
-    issuer: () => "https://hub.test",
+    issuer: Promise.resolve("https://hub.test"),
     now: Date.now,
   });
   const tokens = new BoundedMap<string, OAuthTokens>(100);

@@ -19,8 +19,8 @@ export interface HubConnectionsOptions {
   ports: HostPorts;
   settings: HubSettings;
   seal: Seal;
-  /** Returns the public URL of the hub; empty before the hub has started. */
-  publicUrl: () => string;
+  /** Resolves with the public URL when the hub has started. */
+  publicUrl: Promise<string>;
   onError: (error: unknown) => void;
 }
 

@@ -113,12 +113,13 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   // Set by `start`.
   let url = "";
   let publicUrl = "";
+  const startedUrl = Promise.withResolvers<string>();
   const connections = createHubConnections({
     store,
     ports,
     settings,
     seal,
-    publicUrl: () => publicUrl,
+    publicUrl: startedUrl.promise,
     onError,
   });
   const inbox = createInbox({ store, now, evaluate: ports.evaluate });
@@ -198,6 +199,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     async start(listeningAt) {
       url = listeningAt;
       publicUrl = (settings.publicUrl ?? url).replace(/\/$/, "");
+      startedUrl.resolve(publicUrl);
       agents.start();
       stopSweeper = startSweeper({
         store,

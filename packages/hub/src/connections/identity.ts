@@ -15,14 +15,13 @@ const MAX_CACHED = 2_000;
 export interface IdentityOptions {
   /** The key that seals stored secrets. The key of the tokens is derived from it. */
   sealKey: Uint8Array;
-  /** The public URL of the hub. */
-  issuer: () => string;
+  /** The public URL of the hub. It resolves when the hub has started; tokens are signed only then. */
+  issuer: Promise<string>;
   now: () => number;
 }
 
 interface Cached {
   token: Promise<string>;
-  issuer: string;
   until: number;
 }
 
@@ -32,12 +31,12 @@ export function createIdentity({ sealKey, issuer, now }: IdentityOptions): Ident
   const cached = new BoundedMap<string, Cached>(MAX_CACHED);
   let key: Promise<SigningKey> | undefined;
 
-  async function sign(connection: string, iss: string, at: number): Promise<string> {
+  async function sign(connection: string, at: number): Promise<string> {
     const { SignJWT } = await import("jose");
     key ??= deriveKey(sealKey);
     return new SignJWT({ connectionId: connection })
       .setProtectedHeader({ alg: "HS256", typ: "JWT" })
-      .setIssuer(iss)
+      .setIssuer(await issuer)
       .setIssuedAt(at)
       .setExpirationTime(at + LIFETIME_S)
       .sign(await key);
@@ -46,10 +45,9 @@ export function createIdentity({ sealKey, issuer, now }: IdentityOptions): Ident
   return (connection) => {
     const at = Math.floor(now() / 1000);
     const entry = cached.get(connection);
-    const iss = issuer();
-    if (entry && at < entry.until && entry.issuer === iss) return entry.token;
-    const token = sign(connection, iss, at);
-    cached.set(connection, { token, issuer: iss, until: at + LIFETIME_S - REPLACE_S });
+    if (entry && at < entry.until) return entry.token;
+    const token = sign(connection, at);
+    cached.set(connection, { token, until: at + LIFETIME_S - REPLACE_S });
     token.catch(() => cached.delete(connection));
     return token;
   };
