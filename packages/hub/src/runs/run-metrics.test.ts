@@ -25,6 +25,14 @@ function createRecorder() {
   return { reports, metrics };
 }
 
+it("does not report the steps of pinned nodes", async () => {
+  const { reports, metrics } = createRecorder();
+  const pinned = step("call", "done", 1_100);
+  const save = observeSteps(async () => "saved", claimed, metrics, [pinned]);
+  await save({ run: "r", claim: 1, steps: [{ ...pinned }], now: 1_500 });
+  expect(reports).toEqual([]);
+});
+
 async function reportsOf(saved: "saved" | "lost", ...progress: Partial<RunProgress>[]) {
   const { reports, metrics } = createRecorder();
   const save = observeSteps(async () => saved, claimed, metrics);

@@ -21,13 +21,16 @@ export const observeEnds = (store: Pick<Store, "onCommit">, metrics: RunMetrics)
   });
 
 /**
- * Returns a `save` that also reports the attempts in the saved progress that have ended, once each.
+ * Returns a `save` that also reports the attempts in the saved progress that have ended, once each. The
+ * steps of pinned nodes are not reported, because these nodes are not executed.
  */
 export function observeSteps(
   save: SaveProgress,
   { run, graph }: ClaimedRun,
   metrics: RunMetrics,
+  pinned: readonly Pick<WrittenStep, "node_id">[] = [],
 ): SaveProgress {
+  const notExecuted = new Set([run.trigger_node, ...pinned.map(({ node_id }) => node_id)]);
   const types = new Map(graph.nodes.map(({ id, type }) => [id, type]));
   const reported = new WeakSet<WrittenStep>();
 
@@ -35,7 +38,7 @@ export function observeSteps(
     for (const step of steps) {
       const { node_id, status, started_at, finished_at } = step;
       const hasEnded = status === "done" || status === "failed";
-      const isAttempt = hasEnded && node_id !== run.trigger_node && partOf(step.item) === undefined;
+      const isAttempt = hasEnded && !notExecuted.has(node_id) && partOf(step.item) === undefined;
       if (!isAttempt || finished_at === null || reported.has(step)) continue;
       reported.add(step);
       metrics.observeStep(types.get(node_id) ?? "", status, finished_at - started_at);

@@ -95,7 +95,7 @@ export function createRunner(options: RunnerOptions): Runner {
       claimed,
       // `now` is stored as the start time of the run. Only the end of the lease is new.
       newLease: () => ({ ...newLease(), now: lease.now }),
-      save: observeSteps(save, claimed, allOptions.metrics),
+      save: observeSteps(save, claimed, allOptions.metrics, startOptions.pinned),
       timers,
     });
     return begin(run.tenant, run.id, claimed, { ...startOptions, leaseStart }, deferred);
