@@ -386,6 +386,12 @@ describe.each<Backend>(["SQLite", "workerd"])("the tools for automations, on %s"
       "connection: There is no connection nope.",
     );
     expect(await agent.expectError("AUTOMATION_TRIGGER_TEST", {})).toContain("id: is missing");
+    const testTrigger = (trigger: object) =>
+      agent.expectError("AUTOMATION_TRIGGER_TEST", { trigger });
+    expect(await testTrigger({ kind: "schedule", cron: "at noon" })).toContain("trigger.cron: ");
+    expect(await testTrigger({ kind: "tool", toolDescription: "Tidies." })).toContain(
+      "trigger.kind: Only triggers of the kinds event and schedule can be tested.",
+    );
 
     await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
     const flow = (await api.expect(201, "POST", "/api/apps/desk/flows", { name: "Plain" })).json;

@@ -3,7 +3,11 @@
  * edits the flow, and publishes it immediately unless the caller wants a draft.
  */
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
-import type { EventSelection, NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import type {
+  EventSelection,
+  NodeRegistry,
+  TriggerSchedule,
+} from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { mergePatch } from "@signalbox/rules/merge-patch.ts";
 import type { ConnectionEditor } from "../connections/connection-editor.ts";
@@ -262,6 +266,13 @@ export function createAutomations(options: AutomationsOptions) {
       const flow = await flows.get(tenant, id);
       assertAgent(flow);
       return assertTrigger(flow.graph, trigger, registry);
+    },
+
+    /** Reads the schedule from the config of a schedule trigger. */
+    getSchedule(config: JsonObject): TriggerSchedule {
+      const schedule = TRIGGERS.schedule.schedule(config);
+      if (!schedule) throw configError("schedule", config, "trigger");
+      return schedule;
     },
 
     /** Compares an event trigger with the newest events of its source, or with one event. */

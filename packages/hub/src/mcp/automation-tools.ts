@@ -2,7 +2,6 @@
 import { nextTick } from "@signalbox/rules/flows/cron.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import { TRIGGERS } from "../apps/automation-graph.ts";
 import { type Automations, DEFAULT_APP } from "../apps/automations.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { onlyTenant } from "../tenants/only-tenant.ts";
@@ -30,7 +29,9 @@ const description = z.string().max(4000);
 const draft = z
   .boolean()
   .default(false)
-  .describe("true: only saves the change. By default it is published and runs immediately");
+  .describe(
+    "true: only saves the change as a draft. By default the change is published and takes effect immediately",
+  );
 
 const changeOptionsOf = ({ access }: ToolContext, args: { draft: boolean }) => ({
   by: access.name,
@@ -198,7 +199,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
     name: "AUTOMATION_TRIGGER_UPDATE",
     title: "Change a trigger",
     description:
-      'Changes fields of a trigger, as in AUTOMATION_TRIGGER_ADD. To pause it: { "isActive": false }.',
+      'Changes fields of a trigger, as in AUTOMATION_TRIGGER_ADD. To pause it: "changes": { "isActive": false }.',
     scope,
     idempotent: true,
     openWorld: true,
@@ -258,8 +259,8 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
       event_id: z.string().max(100).optional().describe("Only this event"),
     }),
     output: z.object({
-      tested: z.number().describe("How many events were compared"),
-      compared: z.string().describe("Which events were compared"),
+      tested: z.number().describe("How many events were tested"),
+      compared: z.string().describe("Describes which events were tested"),
       matched: z.number(),
       events: z
         .array(
@@ -290,20 +291,19 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
             requireArgument(args.id, "id"),
             requireArgument(args.trigger_id, "trigger_id"),
           );
-      const schedule = TRIGGERS.schedule.schedule(kind === "schedule" ? config : {});
-      if (schedule)
+      if (kind === "schedule")
         return result({
           tested: 0,
           compared: "No events: a schedule fires at certain times",
           matched: 0,
           events: [],
-          next_fire_times: listNextTimes(schedule),
+          next_fire_times: listNextTimes(automations.getSchedule(config)),
         });
       if (kind !== "event")
         throw new RequestError(
           "invalid",
-          "trigger_id",
-          "Only triggers of the kinds event and schedule can be tested. Start this one with AUTOMATION_RUN.",
+          args.trigger ? "trigger.kind" : "trigger_id",
+          "Only triggers of the kinds event and schedule can be tested. Start a trigger of the kind tool with AUTOMATION_RUN.",
         );
       const event = args.event_id;
       const selection = { limit: MAX_TESTED, event };
