@@ -16,6 +16,7 @@ it.each([
   [["failed", "done", "running"], "red", "1 of 3 failed"],
   [["done", "running"], "lunar", "item 2"],
   [["skipped", "skipped"], "none", "skipped"],
+  [["done", "skipped", "done"], "green", "2 of 3"],
 ] as const)("summarizes a node in a loop with %j as %s: %s", (statuses, aspect, note) =>
   expect(nodeStatesOf(iterations(...statuses)).get("body")).toMatchObject({ aspect, note }),
 );

@@ -7,20 +7,20 @@ import { retryAt } from "./waterfall.ts";
 /** While the run is active, a failed step that will be retried counts as running. */
 export function nodeStatesOf(steps: readonly Step[], isActive = false): Map<string, NodeState> {
   const states = statesOf(steps);
-  const isRetried = (step: Step) =>
+  const willRetry = (step: Step) =>
     isActive && (step.status === "retried" || retryAt(step) !== undefined);
   for (const [node, iterations] of newestStepsOf(steps)) {
     const newest = [...iterations.values()];
     const [only] = newest;
-    if (newest.length > 1) states.set(node, summarize(newest, isRetried));
-    else if (only?.status === "failed" && isRetried(only)) states.set(node, retriedState(only));
+    if (newest.length > 1) states.set(node, summarize(newest, willRetry));
+    else if (only?.status === "failed" && willRetry(only)) states.set(node, retriedState(only));
   }
   return states;
 }
 
 const retriedState = ({ attempt }: Step): NodeState => ({
   aspect: "lunar",
-  label: "under way, retried",
+  label: "under way, retrying",
   note: `attempt ${attempt + 1}`,
   port: null,
   status: "running",
@@ -38,11 +38,11 @@ function newestStepsOf(steps: readonly Step[]): Map<string, Map<string, Step>> {
 }
 
 /** Returns one state for all iterations of a node in a loop. */
-function summarize(steps: readonly Step[], isRetried: (step: Step) => boolean): NodeState {
+function summarize(steps: readonly Step[], willRetry: (step: Step) => boolean): NodeState {
   const isOpen = (step: Step) =>
-    step.status === "running" || step.status === "waiting" || isRetried(step);
+    step.status === "running" || step.status === "waiting" || willRetry(step);
   const isFailed = (step: Step) =>
-    (step.status === "failed" || step.status === "retried") && !isRetried(step);
+    (step.status === "failed" || step.status === "retried") && !willRetry(step);
   const total = count(steps.length);
   const failed = steps.filter(isFailed).length;
   const done = steps.filter(({ status }) => status === "done").length;
@@ -58,7 +58,7 @@ function summarize(steps: readonly Step[], isRetried: (step: Step) => boolean): 
       status: "failed",
     };
   if (open) {
-    const attempt = isRetried(open) ? open.attempt + 1 : open.attempt;
+    const attempt = willRetry(open) ? open.attempt + 1 : open.attempt;
     return {
       aspect: "lunar",
       label: `under way, ${plural(done, "item")} done`,
@@ -69,10 +69,11 @@ function summarize(steps: readonly Step[], isRetried: (step: Step) => boolean): 
   }
   if (done === 0)
     return { aspect: "none", label: "skipped", note: "skipped", port, status: "skipped" };
+  const isForAll = done === steps.length;
   return {
     aspect: "green",
-    label: `done for ${total} items`,
-    note: `${total} ×`,
+    label: isForAll ? `done for ${total} items` : `done for ${count(done)} of ${total} items`,
+    note: isForAll ? `${total} ×` : `${count(done)} of ${total}`,
     port,
     status: "done",
   };
