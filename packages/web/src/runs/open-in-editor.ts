@@ -12,7 +12,7 @@ import { toasts } from "../ui/toast.tsx";
 import { loadPin } from "./load-pin.ts";
 import { isPreview } from "./preview.ts";
 import type { RunFields } from "./run-data.ts";
-import { isTooLarge, pinnableSteps } from "./run-pins.ts";
+import { isTooLarge, MAX_PIN_BYTES, pinnableSteps } from "./run-pins.ts";
 
 /** Returns the state with which the editor opens. */
 export async function prepareEditor(
@@ -22,16 +22,20 @@ export async function prepareEditor(
 ): Promise<EditorState> {
   const pins: Record<string, Pin> = {};
   const pinnable = pinnableSteps(graph, steps);
-  const pinned = pinnable.filter((step) => !isTooLarge(step));
-  for (const step of pinned) pins[step.node_id] = await loadPin(run.id, step);
+  for (const step of pinnable.filter((each) => !isTooLarge(each))) {
+    const pin = await loadPin(run.id, step);
+    // Before it is loaded, the size of an omitted output is not known.
+    if (JSON.stringify(pin.output).length <= MAX_PIN_BYTES) pins[step.node_id] = pin;
+  }
+  const pinned = Object.keys(pins).length;
   const previousPins = readPins(run.flow_id);
   if (!savePins(run.flow_id, pins))
     throw new Error("The browser has no space left to keep the pinned outputs.");
-  const tooLarge = pinnable.length - pinned.length;
+  const tooLarge = pinnable.length - pinned;
   toasts.add({
-    title: `${plural(pinned.length, "output")} of the run pinned`,
+    title: `${plural(pinned, "output")} of the run pinned`,
     detail: [
-      pinned.length > 0 && "Runs of the draft use these outputs instead of executing the nodes.",
+      pinned > 0 && "Runs of the draft use these outputs instead of executing the nodes.",
       tooLarge > 0 && `${plural(tooLarge, "output")} not pinned: too large.`,
     ]
       .filter(Boolean)
