@@ -2,6 +2,7 @@
 import { Bookmark, Clock, Search, Send, Tag, Trash2, Webhook } from "lucide-react";
 import { type RefObject, useEffect, useEffectEvent, useState } from "react";
 import { Link, useLocation } from "wouter";
+import { useIsAdmin } from "../app/session.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { TextInput } from "../ui/field.tsx";
 import { Menu } from "../ui/menu.tsx";
@@ -36,6 +37,7 @@ export function Toolbar({
 }) {
   const [, navigate] = useLocation();
   const sendTest = useSendTest();
+  const isAdmin = useIsAdmin();
   const changeFilter = (change: Partial<Filter>) =>
     navigate(`/inbox${writeFilter({ ...filter, until: undefined, ...change })}`);
   return (
@@ -72,9 +74,11 @@ export function Toolbar({
       />
       <span className="flex-1" />
       <SavedViews search={writeFilter(filter)} />
-      <Button icon={Send} onClick={sendTest}>
-        Send test event
-      </Button>
+      {isAdmin && (
+        <Button icon={Send} onClick={sendTest}>
+          Send test event
+        </Button>
+      )}
     </div>
   );
 }
