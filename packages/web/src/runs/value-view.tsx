@@ -61,7 +61,7 @@ function LargeValue({
   if (isOmitted && loaded.length === 0) return <SkeletonRows rows={4} height={24} />;
   const size = loaded[0]?.size ?? preview.bytes;
   const text = loaded.length > 0 ? joinText(loaded) : preview.$preview;
-  const shown = loaded.length > 0 ? loadedBytes(loaded) : preview.$preview.length;
+  const shown = loaded.length > 0 ? loadedBytes(loaded) : new Blob([preview.$preview]).size;
   const hasMore = loaded.length === 0 || chunks.hasNextPage;
   return (
     <div className="flex flex-col gap-2 pt-2 pb-4">
