@@ -8,7 +8,7 @@ import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
-import { ago, day } from "../ui/format.ts";
+import { ago } from "../ui/format.ts";
 import { LoadMore } from "../ui/load-more.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { toasts } from "../ui/toast.tsx";
@@ -67,7 +67,7 @@ const GrantRow = ({ grant, onRevoke }: { grant: OAuthGrant; onRevoke: () => void
         {grant.client_name}
       </b>
       <span className="block truncate type-meta text-ink-3" title={grant.resource}>
-        {grant.resource}, since {day(grant.created_at)}
+        {grant.resource}, connected {ago(grant.created_at)}
       </span>
     </span>
     <span className="flex flex-wrap gap-1">
