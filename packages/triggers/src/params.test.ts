@@ -1,8 +1,10 @@
 /** Tests how TRIGGER_LIST describes params, and how TRIGGER_CONFIGURE parses them. */
-import { describe, expect, it } from "vitest";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-// This is another copy of Zod than the one of this package.
-import { z as otherZod } from "../../../node_modules/zod/index.js";
 import { describeTrigger } from "./describe-trigger.ts";
 import { parseParams } from "./parse-params.ts";
 
@@ -116,7 +118,7 @@ describe("TRIGGER_CONFIGURE", () => {
     [{ repo: "a", level: "middle" }, "params.level: "],
     [{ repo: "a", draft: "yes" }, "params.draft: "],
     ["text", "must be an object"],
-  ])("rejects %j and names the field", async (params, message) => {
+  ])("rejects %j and names the problem", async (params, message) => {
     await expect(parse(params)).rejects.toMatchObject({
       code: "bad_params",
       message: expect.stringContaining(message),
@@ -129,7 +131,17 @@ describe("TRIGGER_CONFIGURE", () => {
   });
 });
 
+/** Imports a second copy of Zod, as a server has it that depends on another version. */
+async function importOtherZod(): Promise<typeof z> {
+  const folder = mkdtempSync(join(tmpdir(), "signalbox-zod-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  cpSync(dirname(fileURLToPath(import.meta.resolve("zod"))), folder, { recursive: true });
+  return (await import(pathToFileURL(join(folder, "index.js")).href)).z;
+}
+
 it("accepts schemas of another copy of Zod", async () => {
+  const otherZod = await importOtherZod();
+  expect(otherZod.ZodObject).not.toBe(z.ZodObject);
   const params = otherZod.object({ n: otherZod.number().default(1).describe("How many.") });
   const { paramsSchema, inputSchema } = describeTrigger({ type: "t", description: "", params });
   expect(paramsSchema).toEqual({ n: { type: "string", description: "How many.", default: "1" } });
