@@ -1,4 +1,4 @@
-/** The reference of `npm run bench -- workerd`: stores each body as a row in a Durable Object, and does nothing else. */
+/** The baseline of `npm run bench -- workerd`: stores each body as a row in a Durable Object, and does nothing else. */
 import { DurableObject } from "cloudflare:workers";
 
 export class Rows extends DurableObject {

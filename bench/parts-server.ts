@@ -1,8 +1,8 @@
 /**
- * A server that does the necessary work of a webhook and nothing else: it checks the HMAC, parses
- * and summarizes the body, and stores the event with fsync. It has no rate limit, address checks,
- * metrics or log. The first argument is the number of these parts that it does. Forked by
- * parts-process.ts.
+ * A server that does the necessary work of a webhook and nothing else. The work has three parts: (1)
+ * check the HMAC, (2) parse and summarize the body, (3) store the event with fsync. The first argument,
+ * 0 to 3, is the number of parts that the server does. It has no rate limit, address checks, metrics
+ * or log. Forked by parts-process.ts.
  */
 import { createHmac, createSecretKey, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";

@@ -10,7 +10,7 @@ import {
 import { median, sorted } from "./statistics.ts";
 
 export interface Observation {
-  /** Sorted milliseconds of the responses of `/healthz`. */
+  /** The response times of `/healthz` in milliseconds, ascending. */
   health: Float64Array;
   healthFailures: number;
   /** Resident bytes of the hub. */

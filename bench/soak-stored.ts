@@ -11,12 +11,12 @@ export function acknowledgedIds(
 ): string[] {
   const [template] = templates;
   if (!template || !details) return [];
-  // All templates have the same id, except for the field that the load generator sets.
+  // The delivery ids of all templates differ only in the first 8 hex digits, which the load generator sets.
   const { request, idAt } = template;
   const suffix = Buffer.from(request).toString("latin1", idAt + 8, idAt + 36);
   return Array.from(
     details.acknowledged,
-    (firstField) => firstField.toString(16).padStart(8, "0") + suffix,
+    (firstDigits) => firstDigits.toString(16).padStart(8, "0") + suffix,
   );
 }
 
@@ -24,7 +24,7 @@ export interface StoredCheck {
   acknowledged: number;
   stored: number;
   missing: number;
-  /** The number of events beyond one for each delivery id, including events without an id. */
+  /** Stored events minus distinct delivery ids: duplicates, and events without an id. */
   surplus: number;
 }
 

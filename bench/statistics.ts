@@ -1,4 +1,4 @@
-/** The given percentile of sorted values; NaN for an empty list. */
+/** The percentile of sorted values; `share` is from 0 to 1. NaN for an empty list. */
 export function percentile(sorted: ArrayLike<number>, share: number): number {
   const at = Math.max(0, Math.ceil(sorted.length * share) - 1);
   return sorted[at] ?? Number.NaN;
@@ -26,7 +26,7 @@ export const spread = (values: readonly number[]): Spread => ({
   max: Math.max(...values),
 });
 
-/** The median of the per-round ratios of two servers. Each round measures both, one after the other. */
+/** The median of the ratios `rounds[i] / reference[i]`. Each round measures both servers, one after the other. */
 export const relativeTo = <Round>(
   reference: readonly Round[],
   rounds: readonly Round[],
