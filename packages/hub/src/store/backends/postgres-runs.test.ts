@@ -26,8 +26,8 @@ import type { ClaimedRun, NewRun, Run, RunProgress } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import { openPostgres } from "./postgres.ts";
 
-/** A transaction that waits for a lock longer than this is in a deadlock. It is not retried. */
-const ONCE = { lockTimeoutMs: 15_000, maxAttempts: 1 };
+/** A lock wait above this limit counts as a deadlock: the transaction fails, and is not retried. */
+const NO_RETRY = { lockTimeoutMs: 15_000, maxAttempts: 1 };
 
 let admin: pg.Client;
 let one: Store;
@@ -38,12 +38,12 @@ beforeEach(async () => {
   const url = await createMigratedDatabase(inject("postgresUrl"));
   admin = new pg.Client({ connectionString: url });
   await admin.connect();
-  // The store retries a detected deadlock, which would hide it. With this setting and `ONCE`, the call
+  // The store retries a detected deadlock, which would hide it. With this setting and `NO_RETRY`, the call
   // fails: the lock timeout expires first.
   await admin.query(
     `ALTER DATABASE ${admin.escapeIdentifier(new URL(url).pathname.slice(1))} SET deadlock_timeout = '60s'`,
   );
-  [one, two] = await Promise.all([openPostgres(url, ONCE), openPostgres(url, ONCE)]);
+  [one, two] = await Promise.all([openPostgres(url, NO_RETRY), openPostgres(url, NO_RETRY)]);
 });
 
 afterEach(async () => {
