@@ -131,4 +131,34 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a draft, on %s", (b
     const published = await api.expect(200, "POST", `${flow}/publish`);
     expect(published.json).toMatchObject({ version: 1, draft: "published" });
   });
+
+  it("does not execute a pinned node in any iteration of a loop", async () => {
+    const api = await startApi(backend);
+    await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
+    const created = await api.expect(201, "POST", "/api/apps/desk/flows", {
+      name: "Loop",
+      nodes: [
+        node("ask", "UserIntent", { toolDescription: "Asks." }),
+        node("each", "ForEach", { items: ["a", "b"] }),
+        node("call", "Transform", { expression: "((" }),
+        node("after", "Transform", { expression: "item & nodes.call" }),
+        node("end", "Return", { value: "{{ each }}" }),
+      ],
+      edges: [
+        edge("ask", "each"),
+        { ...edge("each", "call"), sourceHandle: "item" },
+        edge("call", "after"),
+        { ...edge("each", "end"), sourceHandle: "done" },
+      ],
+    });
+    const { json } = await api.expect(
+      200,
+      "POST",
+      `/api/flows/${created.json.id}/runs?draft=1&wait=1`,
+      { trigger: "ask", pins: { call: { output: "!" } } },
+    );
+    expect(json).toMatchObject({ status: "succeeded", output: ["a!", "b!"] });
+    const calls = json.steps.filter(({ node_id }: { node_id: string }) => node_id === "call");
+    expect(calls).toMatchObject([{ item: "", log: [{ text: expect.stringContaining("Pinned") }] }]);
+  });
 });
