@@ -12,7 +12,7 @@ import { toasts } from "../ui/toast.tsx";
 import { loadPin } from "./load-pin.ts";
 import { isPreview } from "./preview.ts";
 import type { RunFields } from "./run-data.ts";
-import { isTooLarge, MAX_PIN_BYTES, pinnableSteps } from "./run-pins.ts";
+import { isTooLarge, pinnableSteps } from "./run-pins.ts";
 
 /** Returns the state with which the editor opens. */
 export async function prepareEditor(
@@ -22,11 +22,8 @@ export async function prepareEditor(
 ): Promise<EditorState> {
   const pins: Record<string, Pin> = {};
   const pinnable = pinnableSteps(graph, steps);
-  for (const step of pinnable.filter((each) => !isTooLarge(each))) {
-    const pin = await loadPin(run.id, step);
-    // Before it is loaded, the size of an omitted output is not known.
-    if (JSON.stringify(pin.output).length <= MAX_PIN_BYTES) pins[step.node_id] = pin;
-  }
+  for (const step of pinnable.filter((each) => !isTooLarge(each)))
+    pins[step.node_id] = await loadPin(run.id, step);
   const pinned = Object.keys(pins).length;
   const previousPins = readPins(run.flow_id);
   if (!savePins(run.flow_id, pins))

@@ -15,3 +15,5 @@ export function isPreview(value: unknown): value is Preview {
 
 /** Replaces a value that the page does not keep in memory. It is loaded when it is shown. */
 export const OMITTED: { $preview: string; bytes: number } = { $preview: "", bytes: 0 };
+
+export const isOmitted = ({ $preview }: Preview): boolean => $preview === "";

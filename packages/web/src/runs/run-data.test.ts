@@ -61,11 +61,16 @@ it("keeps all values of the first steps, and only small values of later steps", 
   expect(merged[MAX_STEPS_WITH_VALUES - 1]?.input).toEqual({ at: MAX_STEPS_WITH_VALUES - 1 });
   expect(merged[MAX_STEPS_WITH_VALUES]).toMatchObject({ input: OMITTED, output: "short" });
   expect(merged[MAX_STEPS_WITH_VALUES + 1]?.output).toBe(OMITTED);
+  const preview = { $preview: "[1, 2", bytes: 300_000 };
+  const withLarge = mergeSteps(merged, [step(MAX_STEPS_WITH_VALUES + 8, "a", { output: preview })]);
+  expect(withLarge.at(-1)?.output).toEqual({ $preview: "", bytes: 300_000 });
   const retried = step(MAX_STEPS_WITH_VALUES + 9, "a", {
     status: "failed",
     output: { retry_at: 1 },
   });
-  expect(mergeSteps(merged, [retried]).at(-1)?.output).toEqual({ retry_at: 1 });
+  const withRetried = mergeSteps(withLarge, [retried]);
+  expect(withRetried.at(-1)?.output).toEqual({ retry_at: 1 });
+  expect(withRetried.at(-2)).toBe(withLarge.at(-1));
 });
 
 it("returns the index of the step with a number, or -1", () => {

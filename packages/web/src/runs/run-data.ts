@@ -1,7 +1,7 @@
 /** A run and the steps that are loaded so far, sorted by their numbers. */
 import type { RunWithSteps } from "../api/types.ts";
 import type { Step } from "../canvas/run-states.ts";
-import { OMITTED } from "./preview.ts";
+import { isOmitted, isPreview, OMITTED } from "./preview.ts";
 
 export type RunFields = Omit<RunWithSteps, "steps" | "next_cursor">;
 
@@ -96,13 +96,19 @@ export function findStep(steps: readonly Step[], nth: number): number {
 const isLarge = (value: Step["input"]): boolean =>
   typeof value === "object" ? value !== null : typeof value === "string" && value.length > 100;
 
+/** Keeps the size of a large value, so that the page can tell without a request whether it can be pinned. */
+function omit(value: Step["input"]): Step["input"] {
+  if (!isPreview(value)) return OMITTED;
+  return isOmitted(value) ? value : { ...OMITTED, bytes: value.bytes };
+}
+
 /**
  * Omits large values of steps after the first ones. Outputs of open and failed steps stay: they are small, and
  * contain the time of the next attempt (`retry_at`).
  */
 function omitValues(step: Step, index: number): Step {
   if (index < MAX_STEPS_WITH_VALUES) return step;
-  const input = isLarge(step.input) ? OMITTED : step.input;
-  const output = step.status === "done" && isLarge(step.output) ? OMITTED : step.output;
+  const input = isLarge(step.input) ? omit(step.input) : step.input;
+  const output = step.status === "done" && isLarge(step.output) ? omit(step.output) : step.output;
   return input === step.input && output === step.output ? step : { ...step, input, output };
 }

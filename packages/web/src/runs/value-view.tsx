@@ -8,7 +8,7 @@ import { ErrorState } from "../ui/error-state.tsx";
 import { bytes } from "../ui/format.ts";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
-import { isPreview, type Preview } from "./preview.ts";
+import { isOmitted, isPreview, type Preview } from "./preview.ts";
 import { useValueChunks, useWholeValue, type ValueKey, valuePath } from "./use-value.ts";
 import { joinText, joinValue, loadedBytes, MAX_TREE_BYTES } from "./value-chunks.ts";
 
@@ -41,8 +41,7 @@ function LargeValue({
   valueKey: ValueKey;
   label: string;
 }) {
-  const isOmitted = preview.bytes === 0;
-  const [shouldLoadChunks, setShouldLoadChunks] = useState(isOmitted);
+  const [shouldLoadChunks, setShouldLoadChunks] = useState(isOmitted(preview));
   const [shouldLoadWhole, setShouldLoadWhole] = useState(false);
   const chunks = useValueChunks(valueKey, shouldLoadChunks);
   const whole = useWholeValue(valueKey, shouldLoadWhole);
@@ -58,7 +57,7 @@ function LargeValue({
         onRetry={() => void (shouldLoadWhole ? whole.refetch() : chunks.refetch())}
       />
     );
-  if (isOmitted && loaded.length === 0) return <SkeletonRows rows={4} height={24} />;
+  if (isOmitted(preview) && loaded.length === 0) return <SkeletonRows rows={4} height={24} />;
   const size = loaded[0]?.size ?? preview.bytes;
   const text = loaded.length > 0 ? joinText(loaded) : preview.$preview;
   const shown = loaded.length > 0 ? loadedBytes(loaded) : new Blob([preview.$preview]).size;
