@@ -15,7 +15,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
-import { ago, day } from "../ui/format.ts";
+import { ago, dateInText } from "../ui/format.ts";
 import { LoadMore } from "../ui/load-more.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { toasts } from "../ui/toast.tsx";
@@ -98,7 +98,7 @@ const TokenRow = ({ token, onRevoke }: { token: Token; onRevoke: () => void }) =
 function validityOf({ expires_at }: Token): string {
   if (expires_at === null) return "does not expire";
   return Date.parse(expires_at) > Date.now()
-    ? `until ${day(expires_at)}`
+    ? `until ${dateInText(expires_at)}`
     : `expired ${ago(expires_at)}`;
 }
 

@@ -8,7 +8,7 @@ import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { CommandLine } from "../ui/command-line.tsx";
 import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
-import { clock, day } from "../ui/format.ts";
+import { clock, dateInText } from "../ui/format.ts";
 import { SourceMark } from "../ui/source-mark.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { EditSourceDialog } from "./edit-source-dialog.tsx";
@@ -45,7 +45,7 @@ export function SourceCard({
       </div>
       <CommandLine label={`Copy the address of ${source.name}`}>{source.url}</CommandLine>
       <p className="type-meta text-ink-2">
-        {describeSecrets(source, (iso) => `${day(iso)}, ${clock(iso)}`)}
+        {describeSecrets(source, (iso) => `${dateInText(iso)}, ${clock(iso)}`)}
       </p>
       {Object.keys(source.config).length > 0 && (
         <code className="wrap-anywhere type-code-s text-ink-2">

@@ -17,19 +17,25 @@ const startOfDay = (date: Date) => new Date(date.getFullYear(), date.getMonth(),
 /** A key that is the same for all times of one day. */
 export const dayKey = (iso: string): string => startOfDay(new Date(iso)).toDateString();
 
-/** `Today, Sunday 15 November`, or `Friday 14 November 2025` if the year is not the current one. */
-export function day(iso: string, now: Date = new Date()): string {
+/** `Sunday 15 November`, or `Friday 14 November 2025` if the year is not the current one. */
+export function dateInText(iso: string, now: Date = new Date()): string {
   const date = new Date(iso);
-  const daysAgo = Math.round((startOfDay(now).getTime() - startOfDay(date).getTime()) / DAY_MS);
   const formatted = date.toLocaleDateString("en-GB", {
     weekday: "long",
     day: "numeric",
     month: "long",
     ...(date.getFullYear() !== now.getFullYear() && { year: "numeric" }),
   });
-  const withoutComma = formatted.replace(",", "");
-  if (daysAgo === 0) return `Today, ${withoutComma}`;
-  return daysAgo === 1 ? `Yesterday, ${withoutComma}` : withoutComma;
+  return formatted.replace(",", "");
+}
+
+/** Like `dateInText`, but `Today, Sunday 15 November` for today, and likewise for yesterday. */
+export function day(iso: string, now: Date = new Date()): string {
+  const startOfIso = startOfDay(new Date(iso));
+  const daysAgo = Math.round((startOfDay(now).getTime() - startOfIso.getTime()) / DAY_MS);
+  const date = dateInText(iso, now);
+  if (daysAgo === 0) return `Today, ${date}`;
+  return daysAgo === 1 ? `Yesterday, ${date}` : date;
 }
 
 /** `15 Nov`, or `15 Nov 2025` in another year; empty for today. */
