@@ -268,10 +268,10 @@ export function createAutomations(options: AutomationsOptions) {
       return assertTrigger(flow.graph, trigger, registry);
     },
 
-    /** Reads the schedule from the config of a schedule trigger. */
-    getSchedule(config: JsonObject): TriggerSchedule {
+    /** Reads the schedule from the config of a schedule trigger. `field`: the argument with the config. */
+    getSchedule(config: JsonObject, field: string): TriggerSchedule {
       const schedule = TRIGGERS.schedule.schedule(config);
-      if (!schedule) throw configError("schedule", config, "trigger");
+      if (!schedule) throw configError("schedule", config, field);
       return schedule;
     },
 
@@ -279,10 +279,11 @@ export function createAutomations(options: AutomationsOptions) {
     async testTrigger(
       tenant: string,
       config: JsonObject,
+      field: string,
       events: { limit: number; event?: string | undefined },
     ): Promise<TriggerTest> {
       const selection: EventSelection | undefined = TRIGGERS.event.listensTo(config);
-      if (!selection) throw configError("event", config, "trigger");
+      if (!selection) throw configError("event", config, field);
       return options.explainer.test(tenant, selection, events);
     },
 

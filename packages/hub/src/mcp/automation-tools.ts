@@ -284,6 +284,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
     }),
     async run(args, { access }) {
       const tenant = onlyTenant(access);
+      const field = args.trigger ? "trigger" : "trigger_id";
       const { kind, config } = args.trigger
         ? toTriggerInput(args.trigger)
         : await automations.getTrigger(
@@ -297,7 +298,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
           compared: "No events: a schedule fires at certain times",
           matched: 0,
           events: [],
-          next_fire_times: listNextTimes(automations.getSchedule(config)),
+          next_fire_times: listNextTimes(automations.getSchedule(config, field)),
         });
       if (kind !== "event")
         throw new RequestError(
@@ -307,7 +308,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
         );
       const event = args.event_id;
       const selection = { limit: MAX_TESTED, event };
-      const { tested, compared } = await automations.testTrigger(tenant, config, selection);
+      const { tested, compared } = await automations.testTrigger(tenant, config, field, selection);
       const listed = [...tested]
         .sort((a, b) => Number(b.matched) - Number(a.matched))
         .slice(0, MAX_LISTED);
