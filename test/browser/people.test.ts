@@ -63,11 +63,15 @@ it("shows a member only the inbox, the runs and how to connect an agent, until t
   github.setMember("acme", "bob");
   await page.getByRole("link", { name: "Check again" }).click();
   await page.getByRole("heading", { name: "Inbox", level: 1 }).waitFor();
+  await page.getByText("Live", { exact: true }).waitFor();
+  expect(await page.getByText("Send test event").count()).toBe(0);
 });
 
 it("shows an admin the pages for admins, signs out, and shows that GitHub denied the sign-in", async () => {
   const { page, account } = await signIn("ada", "/flows");
   await page.getByRole("heading", { name: "Flows", level: 1 }).waitFor();
+  await page.goto(ui.url());
+  await page.getByText("Send test event").first().waitFor();
   await account.click();
   await page.getByRole("menuitem", { name: "ada admin" }).waitFor();
   await page.getByRole("menuitem", { name: "Sign out" }).click();

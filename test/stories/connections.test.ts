@@ -56,7 +56,10 @@ for (const backend of ["SQLite", "PostgreSQL", "workerd"] satisfies Backend[])
         "Bearer secret-of-the-server",
         "weather",
       ]);
-      expect(header("x-mesh-token")).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
+      const claims = /^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(String(header("x-mesh-token")))?.[1] ?? "";
+      expect(JSON.parse(Buffer.from(claims, "base64url").toString())).toMatchObject({
+        iss: api.hub.url,
+      });
     }
     const { text, json } = await api.expect(200, "GET", "/api/connections");
     expect(json.items).toHaveLength(2);
