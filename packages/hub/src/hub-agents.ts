@@ -14,7 +14,7 @@ import type { Inbox } from "./inbox/inbox.ts";
 import { once } from "./lib/once.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { AppServers } from "./mcp/app-server.ts";
-import { trackUnread } from "./mcp/back-pressure.ts";
+import { trackUnreadBytes } from "./mcp/back-pressure.ts";
 import type { EventsContext } from "./mcp/events/context.ts";
 import { createEventStreams } from "./mcp/events/stream.ts";
 import { createSubscriber } from "./mcp/events/subscribe.ts";
@@ -57,13 +57,13 @@ export function createHubAgents(options: HubAgentsOptions) {
   const checkHost = createHostCheck(settings);
   const authorizeRequest = createAuthorizeRequest({ authorizer, checkHost, publicUrl });
   const feed = createFeed(store, onError);
-  const slots = createStreamSlots({ authorizer, max: settings.maxStreams });
-  const events = settings.eventsDraft ? createEventsDraft(options, feed, slots) : undefined;
+  const streamSlots = createStreamSlots({ authorizer, max: settings.maxStreams });
+  const events = settings.eventsDraft ? createEventsDraft(options, feed, streamSlots) : undefined;
   const waits = createWaits({ inbox, feed, authorizer });
   const live = createLiveStreams({
     authorizeRequest,
     recheck: authorizer.recheck,
-    slots,
+    streamSlots,
     store,
     feed,
     followRun: calls.follow,
@@ -71,7 +71,7 @@ export function createHubAgents(options: HubAgentsOptions) {
     onError,
   });
 
-  // The MCP SDK is the largest dependency of the hub. It is loaded on the first MCP request, so that
+  // The MCP SDK is a large dependency. It is loaded on the first MCP request, so that
   // an idle hub uses less memory.
   const loadInboxServer = once(async () => {
     const { createInboxServer } = await import("./mcp/inbox-server.ts");
@@ -95,7 +95,7 @@ export function createHubAgents(options: HubAgentsOptions) {
   const inboxServer: InboxServer = {
     async serve(request, access, reserveBytes) {
       const server = await loadInboxServer();
-      return trackUnread(access, await server.serve(request, access, reserveBytes));
+      return trackUnreadBytes(access, await server.serve(request, access, reserveBytes));
     },
     close: async () => (await loadInboxServer.loaded)?.close(),
   };
@@ -118,7 +118,7 @@ export function createHubAgents(options: HubAgentsOptions) {
   };
 
   return {
-    slots,
+    streamSlots,
     authorizeRequest,
     checkHost,
     inbox,
@@ -164,7 +164,7 @@ function createHubAutomations(options: HubAgentsOptions): Automations {
 function createEventsDraft(
   { store, tokens, ports, settings, seal, onError }: HubAgentsOptions,
   feed: Feed,
-  slots: StreamSlots,
+  streamSlots: StreamSlots,
 ) {
   const { timers, guardedFetch, makeHmacKey, metrics } = ports;
   const { now, after } = timers;
@@ -190,7 +190,7 @@ function createEventsDraft(
   const context: EventsContext = {
     store,
     feed,
-    slots,
+    streamSlots,
     now,
     streams,
     subscriber: createSubscriber({

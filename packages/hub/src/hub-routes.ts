@@ -68,7 +68,7 @@ export interface HubRoutesOptions {
   drafts: DraftRuns;
   sendSample: SendSample;
   sendTestEvent: SendTestEvent;
-  /** Starts the sweep of failed webhooks if it is due. */
+  /** Starts the check for webhooks that GitHub failed to deliver, if it is due. */
   wakeRedelivery: () => void;
   onError: (error: unknown) => void;
 }
@@ -180,7 +180,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       drafts: options.drafts,
       store,
       now,
-      slots: agents.slots,
+      streamSlots: agents.streamSlots,
       closing: options.closing,
     }),
     ...eventRoutes(agents.inbox, explainer),

@@ -22,7 +22,7 @@ function setUp() {
     async *followRun() {},
     authorizeRequest: async () => current,
     recheck: async () => isValid,
-    slots: createStreamSlots({
+    streamSlots: createStreamSlots({
       authorizer: {
         watch(_, onRevoked) {
           revoke = onRevoked;

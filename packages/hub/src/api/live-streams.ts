@@ -26,7 +26,7 @@ export interface LiveStreamsOptions {
   authorizeRequest: AuthorizeRequest;
   /** Returns whether the token still grants this access. */
   recheck: (access: Access) => Promise<boolean>;
-  slots: StreamSlots;
+  streamSlots: StreamSlots;
   timers: Pick<Timers, "now" | "monotonic" | "after">;
   onError: (error: unknown) => void;
   heartbeatMs?: number;
@@ -124,7 +124,7 @@ export function createLiveStreams({
   followRun,
   authorizeRequest,
   recheck,
-  slots,
+  streamSlots,
   timers,
   onError,
   heartbeatMs = 30_000,
@@ -203,7 +203,7 @@ export function createLiveStreams({
         "Invalid cursor",
         "`after` or Last-Event-ID must be a cursor that this hub returned.",
       );
-    if (!slots.hasCapacity(access))
+    if (!streamSlots.hasCapacity(access))
       return problemAnswer(429, "busy", "Too many streams", TOO_MANY_STREAMS, {
         "retry-after": String(RETRY_AFTER_S),
       });
@@ -240,7 +240,7 @@ export function createLiveStreams({
         },
         close: connection.close,
       };
-      const release = slots.open(access, (reason) =>
+      const release = streamSlots.open(access, (reason) =>
         reason === "revoked"
           ? connection.close(UNAUTHORIZED, TOKEN_INVALID)
           : connection.close(TRY_AGAIN_LATER, "other tenants have fewer streams; resume later"),

@@ -6,7 +6,7 @@ import { createStreamSlots } from "../tenants/stream-slots.ts";
 import { mountRoutes } from "./route.ts";
 import { runRoutes } from "./run-routes.ts";
 
-const slots = createStreamSlots({ authorizer: { watch: () => () => {} }, max: 9 });
+const streamSlots = createStreamSlots({ authorizer: { watch: () => () => {} }, max: 9 });
 
 it("returns the steps of a run only with the scope admin", async () => {
   const run = {
@@ -23,7 +23,7 @@ it("returns the steps of a run only with the scope admin", async () => {
     drafts: {} as never,
     store: { listSteps: async () => ({ items: [step], next: 7 }) } as never,
     now: () => 0,
-    slots,
+    streamSlots,
     closing: new AbortController().signal,
   });
   const start = async (scope: "admin" | "flows:call") => {
@@ -59,7 +59,7 @@ it("returns 202 with the state of the run when the wait times out", async () => 
     drafts: {} as never,
     store: { previewRun: async () => run } as never,
     now: () => 0,
-    slots,
+    streamSlots,
     closing: new AbortController().signal,
     maxWaitMs: 1,
   });
@@ -99,7 +99,7 @@ it("streams the whole run first, then its changes, and reads the store only as f
     drafts: {} as never,
     store: { previewRun: async () => run } as never,
     now: () => 0,
-    slots,
+    streamSlots,
     closing: new AbortController().signal,
   });
   const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
@@ -164,7 +164,7 @@ it("ends a stream when its token is revoked, and stops watching the token", asyn
     drafts: {} as never,
     store: { previewRun: async () => run } as never,
     now: () => 0,
-    slots: createStreamSlots({
+    streamSlots: createStreamSlots({
       authorizer: {
         watch(_, onRevoked) {
           watching += 1;

@@ -61,7 +61,7 @@ export interface RunRoutes {
   drafts: DraftRuns;
   store: Store;
   now: () => number;
-  slots: StreamSlots;
+  streamSlots: StreamSlots;
   /** Aborted when the hub stops. It ends `?wait=1` and streams. */
   closing: AbortSignal;
   /** How long `?wait=1` waits. */
@@ -221,7 +221,7 @@ async function listFurther(store: RunRoutes["store"], query: RunQuery) {
   return page;
 }
 
-function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
+function readRoutes({ calls, store, streamSlots, closing }: RunRoutes): Route[] {
   const withValues = async (run: RunSummary) => {
     const { input, output } = (await store.previewRun(run.tenant, run.id)) ?? {};
     return { ...summarizeRun(run), input, output };
@@ -328,7 +328,7 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
         const id = param("run");
         requireRun(await store.previewRun(tenant, id), id);
         const slotEnd = new AbortController();
-        const release = slots.open(access, () => slotEnd.abort());
+        const release = streamSlots.open(access, () => slotEnd.abort());
         if (!release) throw new RequestError("busy", "streams", TOO_MANY_STREAMS);
         return streamRun((ended) => calls.follow(tenant, id, ended), {
           stopSignal: AbortSignal.any([signal, closing, slotEnd.signal]),

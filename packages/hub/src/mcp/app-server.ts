@@ -20,7 +20,7 @@ import { type AppCallsOptions, createAppCalls } from "./app-calls.ts";
 import { toProtocolError } from "./app-results.ts";
 import { type AppTasksOptions, createAppTasks, type Era, taskCapabilities } from "./app-tasks.ts";
 import { createAppTools } from "./app-tools.ts";
-import { trackUnread } from "./back-pressure.ts";
+import { trackUnreadBytes } from "./back-pressure.ts";
 import { batchOf } from "./batch.ts";
 import { listCursor } from "./list-cursor.ts";
 import { createOpenStreams } from "./open-streams.ts";
@@ -195,7 +195,7 @@ export function createAppServers({
         body: call.body,
         batch: batchOf(call.body),
       };
-      return trackUnread(
+      return trackUnreadBytes(
         requestContext.access,
         (await listenHandler.serve(call.request, requestContext)) ??
           (await sessions.serve(call.request, requestContext)) ??

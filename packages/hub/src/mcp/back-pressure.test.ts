@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import type { Access } from "../tenants/authorizer.ts";
-import { backPressureOf, trackUnread } from "./back-pressure.ts";
+import { backPressureOf, trackUnreadBytes } from "./back-pressure.ts";
 
 const HALF = 256 * 1024;
 const newAccess = (): Access => ({ token: "t", name: "t", scopes: [], tenants: [] });
@@ -19,7 +19,7 @@ function setup() {
       cancelled = true;
     },
   });
-  const response = trackUnread(
+  const response = trackUnreadBytes(
     access,
     new Response(body, {
       status: 200,
@@ -98,5 +98,5 @@ it("is the same for one access, and does not wrap responses that are not streams
   expect(backPressureOf(access)).toBe(backPressureOf(access));
   expect(backPressureOf(newAccess())).not.toBe(backPressureOf(access));
   const plain = Response.json({});
-  expect(trackUnread(access, plain)).toBe(plain);
+  expect(trackUnreadBytes(access, plain)).toBe(plain);
 });

@@ -30,7 +30,7 @@ export function backPressureOf(access: Access): BackPressure {
 }
 
 /** Tracks the response if it is an SSE stream. */
-export const trackUnread = (access: Access, response: Response): Response =>
+export const trackUnreadBytes = (access: Access, response: Response): Response =>
   isStream(response) ? backPressureOf(access).track(response) : response;
 
 const MAX_UNREAD_BYTES = 512 * 1024;

@@ -51,7 +51,7 @@ const createAuthorization = (publicUrl?: string) => {
   const checkHost = () => undefined;
   return {
     recheck: authorizer.recheck,
-    slots: createStreamSlots({ authorizer, max: 4_096 }),
+    streamSlots: createStreamSlots({ authorizer, max: 4_096 }),
     authorizeRequest: createAuthorizeRequest({ authorizer, checkHost, publicUrl }),
   };
 };

@@ -14,7 +14,7 @@ export interface EventsRequestContext extends RequestContext {
 export interface EventsContext {
   store: Store;
   feed: Feed;
-  slots: StreamSlots;
+  streamSlots: StreamSlots;
   now: () => number;
   streams: EventStreams;
   subscriber: Subscriber;

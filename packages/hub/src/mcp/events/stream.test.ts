@@ -50,7 +50,7 @@ async function setup(
   const context = {
     store: wrapStore(store),
     feed,
-    slots: createStreamSlots({
+    streamSlots: createStreamSlots({
       authorizer: createAuthorizer({ store, now: () => at, everyTenant: undefined }),
       max: 4_096,
     }),

@@ -106,7 +106,7 @@ export async function streamEvents(
   params: StreamParams,
   exchange: Exchange,
 ): Promise<Record<string, never>> {
-  const { store, feed, slots, now, streams, onError } = context;
+  const { store, feed, streamSlots, now, streams, onError } = context;
   const { tenants, token } = access;
   const filter = await findType(store, tenants, params.name, params.arguments);
   const isNewType = await watchTypes(store, tenants);
@@ -121,8 +121,10 @@ export async function streamEvents(
       { limit: streams.maxPerToken },
     );
   const { promise: ending, resolve: end } = Promise.withResolvers<Ending>();
-  const release = slots.open(access, (reason) => end(reason === "revoked" ? REVOKED : EVICTED));
-  if (!release) throw new EventsError("exhausted", TOO_MANY_STREAMS, { limit: slots.max });
+  const release = streamSlots.open(access, (reason) =>
+    end(reason === "revoked" ? REVOKED : EVICTED),
+  );
+  if (!release) throw new EventsError("exhausted", TOO_MANY_STREAMS, { limit: streamSlots.max });
   streams.open.set(token, ofToken);
 
   let watermark = encodeCursor(from, tenants, logId);
