@@ -111,7 +111,7 @@ export interface HubSettings {
   host: string;
   port: number;
   publicUrl: string | undefined;
-  /** The tenant in the callback URL. Set only if each tenant has its own hub. */
+  /** The tenant in the callback URL. Set only on Cloudflare, where each tenant has a Durable Object with its own hub. */
   callbackTenant?: string | undefined;
   /** Additional host names that the check of `Host` and `Origin` accepts. */
   hosts?: readonly string[];
@@ -126,7 +126,7 @@ export interface HubSettings {
    * redeliveries from GitHub. Default: true.
    */
   hasRegistry?: boolean;
-  /** The operator's token; if undefined, the hub generates one on its first start. */
+  /** The operator's token. The host stores it; if undefined, the host generates one on the first start. */
   adminToken: string | undefined;
   /** A token for commands on the same machine, valid while this hub runs. */
   localToken?: string | undefined;
@@ -159,7 +159,7 @@ export interface HubSettings {
   allowHttp: boolean;
   runConcurrency: number;
   runLeaseMs: number;
-  /** The maximum number of open streams: live streams and streams of runs. */
+  /** The maximum number of open streams: live streams, streams of runs, and `events/stream` of MCP. */
   maxStreams: number;
   /** The maximum total size of the values that a run stores with its steps. */
   maxRunBytes: number;

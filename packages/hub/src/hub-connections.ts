@@ -30,12 +30,14 @@ const MAX_CACHED_TOKENS = 10_000;
 export function createHubConnections(options: HubConnectionsOptions): Connections {
   const { store, ports, settings, seal, publicUrl, onError } = options;
   const { timers } = ports;
+  // Signs the tokens with which the hub identifies itself to MCP servers.
   const identity = createIdentity({
     sealKey: settings.sealKey,
     issuer: publicUrl,
     now: timers.now,
   });
   const tokens = new BoundedMap<string, OAuthTokens>(MAX_CACHED_TOKENS);
+  // When a server announces changed tools, its connection becomes due for a check.
   const onAnnouncement = createAnnouncements({
     now: timers.now,
     touch: ({ tenant, id }, at) => void store.touchConnection(tenant, id, at).catch(onError),
@@ -92,6 +94,7 @@ export function keepConnections(options: KeepConnectionsOptions): Keeper {
   });
 }
 
+/** Revokes the OAuth tokens of deleted connections at their authorization servers. */
 export const createHubRevocations = ({
   store,
   ports,

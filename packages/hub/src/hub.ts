@@ -79,6 +79,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     if (!isStorageUnavailable(error)) log.error({ err: error }, "unexpected error");
   };
   const hubPeople = createHubPeople({ store, ports, settings, seal, onError });
+  // Looks up tokens, with the current roles of their people.
   const storedTokens = withPeople(store, hubPeople?.people);
   const tokens =
     settings.localToken === undefined

@@ -4,7 +4,8 @@
  *   webhook  ─▶ receive ─────────▶ admit ─────────┐
  *   callback ─▶ receiveCallback ─▶ admitCallback ─┴─▶ match ─▶ commit ─▶ live streams, runs
  *
- * admit          (ingest/) checks sender, rate, signature and format; returns events, or a rejection.
+ * admit          (ingest/) checks sender, rate, signature and format; returns events, a rejection, or the
+ *                response to a request without events, such as a ping.
  * admitCallback  (ingest/callback/) checks rate, size, token and format; returns one event, or a rejection.
  * match          (runs/matcher.ts) finds the triggers that fire for the events, and plans their runs.
  * commit         (store/) writes events and runs in one transaction, shared by concurrent requests.
@@ -149,7 +150,7 @@ const STORAGE_UNAVAILABLE = rejection(
   { retryAfter: 5 },
 );
 
-/** For errors that do not come from the store: a bug, or a stored secret that cannot be decrypted. */
+/** For errors that do not come from the store: a bug, a crashed sandbox, or a stored secret that cannot be decrypted. */
 const INTERNAL_ERROR = rejection(
   "internal",
   "An internal error occurred, and the event is not accepted. The hub's log has the details; send the event again later.",

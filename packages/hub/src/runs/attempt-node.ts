@@ -156,7 +156,7 @@ function createCalls(
       hasEnded = true;
       if (!hasCalled) return;
       if (!signal.aborted || signal.reason === RUN_ENDED) abandoned.abort();
-      if (!signal.aborted) await acquireSlot(); // the run released its slot during the call
+      if (!signal.aborted) await acquireSlot(); // the run may have released its slot during the call
     },
   };
 }

@@ -56,7 +56,7 @@ export function createRunner(options: RunnerOptions): Runner {
   const assertNotClosing = (): void => {
     if (closing.signal.aborted) throw new Error(NOT_STARTED);
   };
-  /** Executes the run if `claimed` is set. Otherwise, only waits until the run has ended. */
+  /** Begins to execute the run if `claimed` is set. In any case, `ended` of the result resolves when the run has ended. */
   const begin = async (
     tenant: string,
     id: string,

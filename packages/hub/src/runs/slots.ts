@@ -1,7 +1,8 @@
 /**
- * Limits how many runs from the queue execute concurrently. A run that waits for a run that it has
- * called releases its slot, and acquires one again before it continues. Otherwise callers could hold
- * all slots, and the called runs would never start.
+ * Limits how many runs from the queue execute concurrently. If a run waits for a run that it has called,
+ * and the called run needs a slot, the slot of the caller counts as free, and the caller acquires one
+ * again before it continues. Otherwise callers could hold all slots, and the called runs would never
+ * start.
  */
 export interface SlotsOptions {
   concurrency: number;
@@ -20,7 +21,7 @@ export interface Slots {
   /** Registers that `caller` waits for `called`; the returned function removes the registration. */
   addCall(caller: string, called: string): () => void;
   hasCalls(caller: string): boolean;
-  /** Resolves when a caller may continue: immediately if its slot is still free, or if it never had one. */
+  /** Resolves when a caller may continue: immediately if no other run has taken its slot, or if it never had one. */
   acquireSlot(run: string): Promise<void>;
   /** Removes a run that waits in `acquireSlot`, because its execution has ended. */
   removeWaiting(run: string): void;

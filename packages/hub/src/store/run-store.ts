@@ -46,9 +46,9 @@ export interface RunError {
 
 /**
  * What happens to a new run whose lane has reached its limit. `queue`: the new run waits. `skip`: the
- * new run is not stored. `replace`: the new run waits, and the waiting runs of the lane that have never
- * started are cancelled. If fewer than `max` runs execute, the oldest waiting runs are not cancelled,
- * since they can start.
+ * new run is not stored. `replace`: the new run waits. The queued and held runs of the lane that have
+ * never started are cancelled, except the oldest ones that can start because fewer than `max` runs of
+ * the lane are running.
  */
 export type WhenFull = "queue" | "skip" | "replace";
 
@@ -330,13 +330,14 @@ export interface RunStore {
   startInLane(run: LaneRun, lease: RunLease): Promise<LaneStart>;
   /**
    * Claims runs that are due or whose lease has expired, an equal share for each tenant. A run that
-   * was claimed many times without progress fails. May return fewer runs than are due if other
-   * workers claim at the same time; see `nextDue`.
+   * was claimed many times without progress fails. May return fewer runs than are due: if other workers
+   * claim at the same time, or because a run that may have crashed its worker is claimed alone. Then
+   * `nextDue` returns a past time.
    */
   claimRuns(lease: RunLease, limit: number): Promise<ClaimedRun[]>;
   /**
    * Extends the leases of those `runs` that `worker` still has, and of no other runs. An expired lease is
-   * extended too, if no other worker has claimed the run. Returns the runs whose leases were extended,
+   * extended too, unless another worker has claimed or requeued the run. Returns the runs whose leases were extended,
    * and those of them for which a cancellation was requested.
    */
   renewRuns(
@@ -356,8 +357,8 @@ export interface RunStore {
   /** Returns runs as `previewRun` does, the newest first. */
   listRuns(query: RunQuery): Promise<Run[]>;
   /**
-   * The newest run comes first. A page with several filters reads a bounded part of the runs, and may
-   * have fewer items than `limit`.
+   * The newest run comes first. A page with several filters, or with `cause`, reads a bounded part of the
+   * runs, and may have fewer items than `limit`.
    */
   listRunSummaries(query: RunQuery): Promise<Page<RunSummary, string>>;
   /** Returns the newest run of each flow that has runs. */

@@ -58,7 +58,7 @@ export interface EventRow extends Summary {
   processed: boolean;
   processed_at: number | null;
   note: string | null;
-  /** The combined status of the runs that the event started or was gathered into; null without runs. */
+  /** The combined status of the runs that the event started or was gathered into; null if there were none. */
   trigger_status: TriggerStatus | null;
   /** When the latest of these runs started. */
   last_triggered_at: number | null;
@@ -285,14 +285,14 @@ export interface Installation {
   id: string;
   tenant: string;
   account: string | null;
-  /** GitHub's timestamp of the event that reported this state; 0 if the event has none. */
+  /** GitHub's timestamp of the last event about the installation; 0 if there was none. */
   version: number;
   /** When the account suspended the App; null if it is not suspended. */
   suspended_at: number | null;
   removed_at: number | null;
 }
 
-/** The state of an installation as one event reports it. */
+/** The state of an installation, as an event or a lookup at GitHub reports it. */
 export interface InstallationUpdate extends Omit<Installation, "removed_at"> {
   /** Null if the event does not change whether the installation is removed. */
   change: "removed" | "restored" | null;
@@ -557,14 +557,14 @@ export interface Subscription extends DeliveryProgress {
 /** The progress of the deliveries of a subscription. */
 export interface DeliveryProgress {
   id: string;
-  /** For each tenant, the `seq` of the last event that was delivered or skipped. */
+  /** For each tenant, the `seq` up to which all events were delivered, were skipped or did not match. */
   positions: Record<string, number>;
   /**
-   * True if events were skipped after too many failures or removed by retention, and the subscriber
-   * has not been notified yet.
+   * True if events were too large, could not be delivered within the retry period, or were deleted by
+   * retention, and the subscriber has not been notified yet.
    */
   gap: boolean;
-  /** How many attempts of the current delivery have failed. */
+  /** How many attempts have failed since the last success. */
   attempt: number;
   failing_since: number | null;
   /** When the next attempt is due. */

@@ -29,7 +29,7 @@ export function* putSubscription(
   subscription: NewSubscription,
   { now, limit, formerUntil }: PutSubscriptionOptions,
 ): Verb<Subscription | undefined> {
-  // Serializes the calls of entry principal, so that the limit is exact.
+  // Serializes the calls of each principal, so that the limit is exact.
   yield* query(`SELECT id FROM tokens WHERE id = ?${dialect.forUpdate}`, [subscription.principal]);
   const existing = yield* first("SELECT id FROM subscriptions WHERE id = ?", [subscription.id]);
   if (!existing && (yield* countSubscriptions(subscription.principal)) >= limit) return undefined;
