@@ -12,6 +12,16 @@ test("does not delay a key with one job behind a key with many jobs", () => {
   expect(queue.next()).toBeUndefined();
 });
 
+test("takes the next job of one key, if it is wanted", () => {
+  const queue = createFairQueue<string>();
+  for (const job of ["a1", "a2", "b1"]) queue.add(job.slice(0, 1), job);
+  expect(queue.nextOf("a", (job) => job !== "a1")).toBeUndefined();
+  expect(queue.nextOf("none", () => true)).toBeUndefined();
+  expect(queue.nextOf("a", () => true)).toBe("a1");
+  expect([queue.next(), queue.next(), queue.next()]).toEqual(["a2", "b1", undefined]);
+  expect(queue.nextOf("a", () => true)).toBeUndefined();
+});
+
 test("serves keys round robin and the jobs of a key in order, while jobs are added and removed", () => {
   const tenant = fc.constantFrom("a", "b", "c");
   const operations = fc.array(

@@ -8,6 +8,8 @@ export interface FairQueue<Job> {
   add(key: string, job: Job): () => void;
   /** Takes the next job of the next key that is not blocked. */
   next(isBlocked?: (key: string) => boolean): Job | undefined;
+  /** Takes the next job of this key if `isWanted` returns true for it. */
+  nextOf(key: string, isWanted: (job: Job) => boolean): Job | undefined;
 }
 
 /** A node of a circular doubly linked list; the list's head is a node without a value. */
@@ -82,6 +84,14 @@ export function createFairQueue<Job>(): FairQueue<Job> {
       remove(position);
       queue.position = append(keys, queue);
       const job = remove(queue.jobs.next);
+      dropIfEmpty(queue);
+      return job;
+    },
+    nextOf(key, isWanted) {
+      const queue = queues.get(key);
+      const job = queue?.jobs.next.value;
+      if (!queue || job === undefined || !isWanted(job)) return undefined;
+      remove(queue.jobs.next);
       dropIfEmpty(queue);
       return job;
     },

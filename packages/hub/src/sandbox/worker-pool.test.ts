@@ -16,7 +16,7 @@ function setUp(maxWorkers = 2) {
       const worker = { events, posted: [] as SerializedEvaluation[], isTerminated: false };
       workers.push(worker);
       return {
-        post: (evaluation) => worker.posted.push(evaluation),
+        post: (evaluations) => worker.posted.push(...evaluations),
         setIdle: () => {},
         cpuMs: () => undefined,
         async terminate() {
@@ -80,9 +80,12 @@ function setUp(maxWorkers = 2) {
 
 test("serves tenants round robin, and does not occupy all workers with one tenant", async () => {
   const { evaluate, worker, started, countWorkers, finish } = setUp(2);
-  const results = ["a1", "a2", "a3"].map((name) => evaluate("acme", name));
+  const results = ["a1", "a2", "a3"].map((name) => evaluate("acme", name, "javascript"));
   expect(countWorkers()).toBe(1); // one queue does not occupy every worker
-  results.push(evaluate("umbrella", "u1"), evaluate("umbrella", "u2"), evaluate("wayne", "w1"));
+  for (const [tenant, name] of ["umbrella u1", "umbrella u2", "wayne w1"].map((it) =>
+    it.split(" "),
+  ))
+    results.push(evaluate(tenant as string, name as string, "javascript"));
   expect(countWorkers()).toBe(2);
   worker(0).events.onReady();
   worker(1).events.onReady();
@@ -193,6 +196,76 @@ test("evaluates a program again if its worker crashes, and rejects after the sec
   worker(1).events.onExit(new Error("killed"));
   worker(2).events.onExit(new Error("killed again"));
   await expect(lost).rejects.toThrow("killed again");
+});
+
+test("evaluates queued expressions of one tenant in batches, and returns each result to its caller", async () => {
+  const { evaluate, worker, started, delays, finish } = setUp();
+  const names = Array.from({ length: 18 }, (_, at) => `e${at}`);
+  const results = names.map((name) => evaluate("acme", name));
+  worker(0).events.onReady();
+  expect(worker(0).posted).toHaveLength(1); // the worker was idle
+  await finish(0, "e0");
+  expect(worker(0).posted).toHaveLength(17);
+  expect(started).toEqual(["e0"]);
+  for (const name of names.slice(1, 17)) {
+    expect(delays()).toEqual([100]); // one deadline for the batch
+    await finish(0, name);
+  }
+  expect(worker(0).posted).toHaveLength(18);
+  await finish(0, "e17");
+  expect(started).toEqual(names);
+  expect(await Promise.all(results)).toEqual(names.map((output) => ({ log: [], output })));
+});
+
+test("does not evaluate code, or expressions with much data, in batches", async () => {
+  const { evaluate, worker, finish } = setUp();
+  const code = ["c1", "c2", "c3"].map((name) => evaluate("acme", name, "javascript"));
+  worker(0).events.onReady();
+  await finish(0);
+  expect(worker(0).posted).toHaveLength(2);
+  for (let count = 0; count < 2; count += 1) await finish(0);
+  await Promise.all(code);
+  const data = "x".repeat(100_000);
+  const large = ["e1", "e2", "e3", "e4"].map((name) => evaluate("acme", name, "jsonata", data));
+  await finish(0);
+  expect(worker(0).posted).toHaveLength(6); // three codes, one expression, and a batch of two
+  for (let count = 0; count < 3; count += 1) await finish(0);
+  await Promise.all(large);
+});
+
+test.each<[string, (pool: ReturnType<typeof setUp>) => void]>([
+  [
+    "exceeds the deadline",
+    ({ fireTimers }) => {
+      for (let timer = 0; timer < 3; timer += 1) fireTimers();
+    },
+  ],
+  [
+    "exhausts the memory",
+    ({ worker }) =>
+      worker(0).events.onExit({ log: [], error: "code_out_of_memory", message: "too much" }),
+  ],
+  ["crashes its worker", ({ worker }) => worker(0).events.onExit(new Error("killed"))],
+])("evaluates each expression alone after a batch that %s", async (_, fail) => {
+  const pool = setUp();
+  const { evaluate, worker, finish, started } = pool;
+  const results = ["e0", "e1", "e2"].map((name) => evaluate("acme", name));
+  worker(0).events.onReady();
+  await finish(0, "e0");
+  expect(worker(0).posted).toHaveLength(3);
+  fail(pool);
+  expect(worker(0).isTerminated).toBe(true);
+  worker(1).events.onReady();
+  expect(worker(1).posted).toMatchObject([{ expression: "e1" }]);
+  worker(1).events.onExit({ log: [], error: "code_out_of_memory", message: "too much" });
+  worker(2).events.onReady();
+  await finish(2, "e2");
+  expect(started).toEqual(["e0", "e1", "e2"]);
+  expect(await Promise.all(results)).toEqual([
+    { log: [], output: "e0" },
+    { log: [], error: "code_out_of_memory", message: "too much" },
+    { log: [], output: "e2" },
+  ]);
 });
 
 test("limits the bytes of unsettled requests, per tenant and in total", async () => {

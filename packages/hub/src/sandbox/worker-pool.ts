@@ -1,9 +1,13 @@
 /**
  * Evaluates programs in workers (on Node: processes), so that an endless program blocks only its
- * worker, not the event loop. A worker evaluates one program at a time. A worker that exceeds its
- * deadline is terminated and replaced. Evaluations are queued per tenant and language. One queue cannot
- * occupy all workers, so the filters of new events do not wait for the code of flows. Evaluations of
- * large data together cannot occupy all workers either, so small webhooks do not wait for large ones.
+ * worker, not the event loop. A worker that exceeds its deadline is terminated and replaced. Evaluations
+ * are queued per tenant and language. One queue cannot occupy all workers, so the filters of new events
+ * do not wait for the code of flows. Evaluations of large data together cannot occupy all workers
+ * either, so small webhooks do not wait for large ones.
+ *
+ * Small expressions of one queue are evaluated in batches, because most take less time than a message to
+ * a worker. A batch has the deadline of one evaluation. If it exceeds a limit or its worker crashes, each
+ * of its expressions is evaluated again alone, so that only the one that caused it fails.
  *
  * The data of requests that are queued or in a worker are limited, per tenant and in total. The data of
  * runs are not limited here, because the number of runs in progress limits them.
@@ -26,7 +30,8 @@ import { evaluateThroughJson } from "./serialize.ts";
 export const READY = "ready";
 
 export interface SandboxWorker {
-  post(evaluation: SerializedEvaluation): void;
+  /** The worker evaluates the programs one after the other. */
+  post(evaluations: readonly SerializedEvaluation[]): void;
   /** An idle worker does not keep the hub's process alive. */
   setIdle(isIdle: boolean): void;
   /** The CPU time of the worker since its start, or undefined if the host cannot measure it. */
@@ -37,6 +42,7 @@ export interface SandboxWorker {
 export interface SandboxWorkerEvents {
   /** The worker has started and can evaluate. */
   onReady(): void;
+  /** Called with the result of each evaluation in order, when all posted evaluations have ended. */
   onResult(result: SerializedResult): void;
   /**
    * The worker has ended. If the reason is a result, the evaluation resolves with it. After an error,
@@ -69,14 +75,17 @@ interface Job {
   evaluation: SerializedEvaluation;
   /** The first worker of the job ended with an error. There is no second retry. */
   isRetry?: true;
+  /** A batch with this job has failed. */
+  isAlone?: true;
+  /** The evaluation has started. Called for a job of a batch when the batch has ended. */
   onStart(): void;
   resolve(result: SerializedResult): void;
   reject(error: unknown): void;
 }
 
-/** A worker with its current job. */
+/** A worker with its current jobs. */
 interface WorkerHandle {
-  run(job: Job): void;
+  run(jobs: Job[]): void;
   close(): Promise<unknown>;
 }
 
@@ -105,23 +114,38 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       const job = queue.next(isAtLimit);
       if (!job) return;
       changeRunning(job.key, 1);
-      (idleHandles.pop() ?? openWorker()).run(job);
+      (idleHandles.pop() ?? openWorker()).run(takeBatch(job));
+    }
+  };
+  const takeBatch = (first: Job): Job[] => {
+    const batch = [first];
+    let bytes = first.evaluation.data.length;
+    const fits = (job: Job) =>
+      batch.length < MAX_BATCH &&
+      canBatch(first) &&
+      canBatch(job) &&
+      bytes + job.evaluation.data.length <= LARGE_BYTES;
+    for (;;) {
+      const job = queue.nextOf(first.key, fits);
+      if (!job) return batch;
+      batch.push(job);
+      bytes += job.evaluation.data.length;
     }
   };
 
   const openWorker = (): WorkerHandle => {
-    let job: Job | undefined;
+    /** The jobs whose results have not arrived. */
+    let jobs: Job[] = [];
+    let isBatch = false;
     let isReady = false;
     let isDiscarded = false;
     let cancelDeadline = () => {};
 
-    const finish = (settle: (job: Job) => void) => {
+    const takeJobs = (): Job[] => {
       cancelDeadline();
-      const finished = job;
-      job = undefined;
-      if (!finished) return;
-      changeRunning(finished.key, -1);
-      settle(finished);
+      const [first] = jobs;
+      if (first) changeRunning(first.key, -1);
+      return jobs.splice(0);
     };
     const discard = (settle: (job: Job) => void) => {
       if (isDiscarded) return undefined;
@@ -129,15 +153,20 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       handles.delete(handle);
       if (idleHandles.includes(handle)) idleHandles.splice(idleHandles.indexOf(handle), 1);
       const terminated = worker.terminate();
-      finish(settle);
+      for (const job of takeJobs())
+        if (isBatch && !isClosed) queue.add(job.key, { ...job, isAlone: true });
+        else settle(job);
       dispatch();
       return terminated;
     };
     // Called when the worker is ready, so its startup does not count against the time limit.
-    const begin = ({ evaluation: { language, timeoutMs }, onStart }: Job) => {
-      onStart();
+    const begin = () => {
+      // The evaluations before a job of a batch do not count against the time limit of its step.
+      if (!isBatch) for (const { onStart } of jobs) onStart();
+      const timeoutMs = Math.min(...jobs.map(({ evaluation }) => evaluation.timeoutMs));
+      const isCode = jobs.some(({ evaluation }) => evaluation.language === "javascript");
       cancelDeadline = startDeadline({
-        limitMs: timeoutMs + (language === "javascript" ? graceMs : 0),
+        limitMs: timeoutMs + (isCode ? graceMs : 0),
         after,
         cpuMs: worker.cpuMs,
         onExpire: () =>
@@ -147,14 +176,18 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     const worker = startWorker({
       onReady() {
         isReady = true;
-        if (job) begin(job);
+        if (jobs.length > 0) begin();
       },
       onResult(result) {
         if (isDiscarded) return;
+        const isLast = jobs.length === 1;
+        const [job] = isLast ? takeJobs() : jobs.splice(0, 1);
+        if (isBatch) job?.onStart();
+        job?.resolve(result);
+        if (!isLast) return;
         idleHandles.push(handle);
-        finish(({ resolve }) => resolve(result));
         dispatch();
-        if (!job) worker.setIdle(true);
+        if (jobs.length === 0) worker.setIdle(true);
       },
       onExit(reason) {
         discard((ended) => {
@@ -165,11 +198,12 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       },
     });
     const handle: WorkerHandle = {
-      run(next) {
-        job = next;
-        if (isReady) begin(next);
+      run(batch) {
+        jobs = batch;
+        isBatch = batch.length > 1;
+        if (isReady) begin();
         worker.setIdle(false);
-        worker.post(next.evaluation);
+        worker.post(batch.map(({ evaluation }) => evaluation));
       },
       close: async () => discard(({ reject }) => reject(stoppingError())),
     };
@@ -233,6 +267,11 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     },
   };
 }
+
+const MAX_BATCH = 16;
+
+const canBatch = ({ evaluation, isAlone, isRetry }: Job): boolean =>
+  evaluation.language === "jsonata" && !isAlone && !isRetry;
 
 /** The group of all evaluations with large data, and the prefix of their keys. */
 const LARGE = "large";

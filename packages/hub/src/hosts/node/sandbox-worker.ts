@@ -1,4 +1,4 @@
-/** A worker process of the sandbox. It evaluates one program at a time; the pool kills it at the deadline. */
+/** A worker process of the sandbox. It evaluates programs one by one; the pool kills it at the deadline. */
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
@@ -26,7 +26,10 @@ const host: JavaScriptHost = { engine: await WebAssembly.compile(await readFile(
 
 const joinPieces = createPieceJoiner();
 process.on("message", async (message: SandboxMessage) => {
-  const evaluation = joinPieces(message);
-  if (evaluation) process.send?.(await evaluateSerialized(evaluation, host));
+  const results = [];
+  for (const evaluation of joinPieces(message))
+    results.push(await evaluateSerialized(evaluation, host));
+  // All at the end: the hub then continues all runs of the batch together, and they share a commit.
+  for (const result of results) process.send?.(result);
 });
 process.send?.(READY);

@@ -433,6 +433,32 @@ describe("the sandbox's processes", () => {
     await pool.close();
   });
 
+  it("evaluate expressions in batches, in which only the expression that exceeds its time limit fails", async () => {
+    const pool = createSandbox({ maxWorkers: 2 });
+    const endless = "($f := function($n) { $f($n + 1) }; $f(0))";
+    const results = await Promise.all(
+      Array.from({ length: 12 }, (_, at) =>
+        pool.evaluate(
+          {
+            language: "jsonata",
+            expression: at === 5 ? endless : "input * 2",
+            ...data(at),
+            timeoutMs: 300,
+          },
+          acme,
+        ),
+      ),
+    );
+    expect(results).toEqual(
+      results.map((_, at) =>
+        at === 5
+          ? { log: [], error: "code_timeout", message: "exceeds the time limit of 300 ms" }
+          : { log: [], output: at * 2 },
+      ),
+    );
+    await pool.close();
+  });
+
   it("reject an aborted evaluation, running or queued, and continue with the next", async () => {
     const controller = new AbortController();
     const { signal } = controller;

@@ -79,7 +79,7 @@ function startWorker({ onReady, onResult, onExit }: SandboxWorkerEvents): Sandbo
     }
   };
   return {
-    post: (evaluation) => void sendInPieces(child, evaluation),
+    post: (evaluations) => void sendInPieces(child, evaluations),
     setIdle,
     cpuMs: () => readCpuMs(child.pid),
     terminate() {
