@@ -132,21 +132,23 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a draft, on %s", (b
     expect(published.json).toMatchObject({ version: 1, draft: "published" });
   });
 
-  it("does not execute a pinned node in any iteration of a loop", async () => {
+  it("uses the pin of a node in a loop in each iteration that reaches it, without executing the node", async () => {
     const api = await startApi(backend);
     await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
     const created = await api.expect(201, "POST", "/api/apps/desk/flows", {
       name: "Loop",
       nodes: [
         node("ask", "UserIntent", { toolDescription: "Asks." }),
-        node("each", "ForEach", { items: ["a", "b"] }),
+        node("each", "ForEach", { items: ["a", "b", "c"] }),
+        node("check", "Condition", { conditions: [{ left: "{{ item }}", op: "ne", right: "b" }] }),
         node("call", "Transform", { expression: "((" }),
         node("after", "Transform", { expression: "item & nodes.call" }),
         node("end", "Return", { value: "{{ each }}" }),
       ],
       edges: [
         edge("ask", "each"),
-        { ...edge("each", "call"), sourceHandle: "item" },
+        { ...edge("each", "check"), sourceHandle: "item" },
+        { ...edge("check", "call"), sourceHandle: "true" },
         edge("call", "after"),
         { ...edge("each", "end"), sourceHandle: "done" },
       ],
@@ -157,8 +159,13 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a draft, on %s", (b
       `/api/flows/${created.json.id}/runs?draft=1&wait=1`,
       { trigger: "ask", pins: { call: { output: "!" } } },
     );
-    expect(json).toMatchObject({ status: "succeeded", output: ["a!", "b!"] });
-    const calls = json.steps.filter(({ node_id }: { node_id: string }) => node_id === "call");
-    expect(calls).toMatchObject([{ item: "", log: [{ text: expect.stringContaining("Pinned") }] }]);
+    expect(json).toMatchObject({ status: "succeeded", output: ["a!", expect.anything(), "c!"] });
+    const doneSteps = (id: string) =>
+      json.steps.filter(
+        ({ node_id, status }: Record<string, string>) => node_id === id && status === "done",
+      );
+    expect(doneSteps("after")).toMatchObject([{ item: "each:0" }, { item: "each:2" }]);
+    const log = [{ text: expect.stringContaining("Pinned") }];
+    expect(doneSteps("call")).toMatchObject([{ item: "", log }]);
   });
 });

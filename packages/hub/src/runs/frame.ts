@@ -59,6 +59,8 @@ export interface Frame {
   iteration: string;
   nodes: ReadonlySet<string>;
   states: Map<string, NodeState>;
+  /** The states that nodes get when they are reached, instead of being executed. */
+  pins?: ReadonlyMap<string, NodeState>;
   started: Set<string>;
   /** The state of a node in the enclosing frame. */
   outerState(id: string): NodeState | undefined;
@@ -74,7 +76,11 @@ export function advance({ graph }: Layout, frame: Frame): { ready: string[]; ski
       if (frame.started.has(id) || frame.states.has(id)) continue;
       const decision = decide(graph, frame, id);
       if (decision === "wait") continue;
-      if (decision === "run") {
+      const pin = frame.pins?.get(id);
+      if (decision === "run" && pin) {
+        frame.states.set(id, pin);
+        changed = true;
+      } else if (decision === "run") {
         frame.started.add(id);
         ready.push(id);
       } else {

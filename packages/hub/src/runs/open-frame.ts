@@ -1,13 +1,12 @@
+import type { WrittenStep } from "../store/run-store.ts";
 import type { Execution } from "./execution.ts";
-import type { Frame } from "./frame.ts";
+import type { Frame, NodeState } from "./frame.ts";
 import { StoredOutput } from "./stored-output.ts";
-
-/** The `item` of pinned steps, and of all steps outside of loops. */
-const PINNED = "";
 
 /**
  * Creates a frame, with the states of the nodes that had ended when the run was claimed. In a test of a
- * draft, these include the pinned nodes. A pin has no iteration, and applies to all iterations of a loop.
+ * draft, these include the pinned nodes of the main frame. A pinned node in a loop has one record, without
+ * an iteration. It applies to each iteration that reaches the node.
  */
 export function openFrame(
   { stepLog }: Execution,
@@ -15,20 +14,31 @@ export function openFrame(
   nodes: ReadonlySet<string>,
   outerState: Frame["outerState"] = () => undefined,
 ): Frame {
-  const frame: Frame = { iteration, nodes, states: new Map(), started: new Set(), outerState };
-  for (const id of nodes) {
-    const findEnded = (item: string) =>
-      stepLog
-        .recordsAtClaim(item, id)
-        .findLast(({ status }) => status === "done" || status === "skipped");
-    const last = findEnded(iteration) ?? findEnded(PINNED);
-    if (last?.status === "skipped") frame.states.set(id, { status: "skipped" });
-    else if (last)
-      frame.states.set(id, {
-        status: "done",
-        port: last.port ?? "",
-        output: last.omitted ? new StoredOutput(last) : last.output,
-      });
-  }
-  return frame;
+  const findStates = (item: string) =>
+    new Map(
+      [...nodes].flatMap((id) => {
+        const state = endState(stepLog.recordsAtClaim(item, id));
+        return state ? [[id, state]] : [];
+      }),
+    );
+  return {
+    iteration,
+    nodes,
+    states: findStates(iteration),
+    ...(iteration !== "" && { pins: findStates("") }),
+    started: new Set(),
+    outerState,
+  };
+}
+
+function endState(records: readonly WrittenStep[]): NodeState | undefined {
+  const last = records.findLast(({ status }) => status === "done" || status === "skipped");
+  if (last?.status === "skipped") return { status: "skipped" };
+  return (
+    last && {
+      status: "done",
+      port: last.port ?? "",
+      output: last.omitted ? new StoredOutput(last) : last.output,
+    }
+  );
 }
