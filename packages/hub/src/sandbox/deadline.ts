@@ -13,7 +13,7 @@ export interface DeadlineOptions {
 }
 
 /**
- * Starts the deadline of one evaluation; returns a function that cancels it. The limit counts the
+ * Starts the deadline of an evaluation or a batch; returns a function that cancels it. The limit counts the
  * worker's CPU time, so a program does not fail because other processes keep the machine busy.
  */
 export function startDeadline({ limitMs, after, cpuMs, onExpire }: DeadlineOptions): () => void {

@@ -20,6 +20,9 @@ test("takes the next job of one key, if it is wanted", () => {
   expect(queue.nextOf("a", () => true)).toBe("a1");
   expect([queue.next(), queue.next(), queue.next()]).toEqual(["a2", "b1", undefined]);
   expect(queue.nextOf("a", () => true)).toBeUndefined();
+  queue.add("a", "a2");
+  queue.add("a", "a1", "first");
+  expect([queue.next(), queue.next()]).toEqual(["a1", "a2"]);
 });
 
 test("serves keys round robin and the jobs of a key in order, while jobs are added and removed", () => {

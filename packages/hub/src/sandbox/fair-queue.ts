@@ -5,7 +5,7 @@
  */
 export interface FairQueue<Job> {
   /** Returns a function that removes the job; it does nothing if the job was already taken. */
-  add(key: string, job: Job): () => void;
+  add(key: string, job: Job, position?: "first" | "last"): () => void;
   /** Takes the next job of the next key that is not blocked. */
   next(isBlocked?: (key: string) => boolean): Job | undefined;
   /** Takes the next job of this key if `isWanted` returns true for it. */
@@ -28,10 +28,11 @@ function createList<Value>(): ListNode<Value> {
 /** True for the head of an empty list, and for a removed node. */
 const isUnlinked = (node: ListNode<unknown>): boolean => node.next === node;
 
-function append<Value>(head: ListNode<Value>, value: Value): ListNode<Value> {
-  const node = { value, previous: head.previous, next: head };
-  head.previous.next = node;
-  head.previous = node;
+/** Before the head is the end of the list. */
+function insertBefore<Value>(next: ListNode<Value>, value: Value): ListNode<Value> {
+  const node = { value, previous: next.previous, next };
+  next.previous.next = node;
+  next.previous = node;
   return node;
 }
 
@@ -54,7 +55,7 @@ export function createFairQueue<Job>(): FairQueue<Job> {
 
   const openQueue = (key: string): KeyQueue => {
     const queue = { key, jobs: createList<Job>() } as KeyQueue;
-    queue.position = append(keys, queue);
+    queue.position = insertBefore(keys, queue);
     queues.set(key, queue);
     return queue;
   };
@@ -65,9 +66,10 @@ export function createFairQueue<Job>(): FairQueue<Job> {
   };
 
   return {
-    add(key, job) {
+    add(key, job, position = "last") {
       const queue = queues.get(key) ?? openQueue(key);
-      const node = append(queue.jobs, job);
+      const { jobs } = queue;
+      const node = insertBefore(position === "first" ? jobs.next : jobs, job);
       return () => {
         // Without this, a second call could drop a newer queue of the same key.
         if (isUnlinked(node)) return;
@@ -82,7 +84,7 @@ export function createFairQueue<Job>(): FairQueue<Job> {
       if (!queue) return undefined;
       // The key moves to the end of the round.
       remove(position);
-      queue.position = append(keys, queue);
+      queue.position = insertBefore(keys, queue);
       const job = remove(queue.jobs.next);
       dropIfEmpty(queue);
       return job;

@@ -70,9 +70,11 @@ function setUp(maxWorkers = 2) {
         timer.work();
       }
     },
-    async finish(index: number, output: unknown = null) {
-      const result: SerializedResult = { log: [], output: JSON.stringify(output) };
-      worker(index).events.onResult(result);
+    async finish(index: number, ...outputs: unknown[]) {
+      const results = (outputs.length > 0 ? outputs : [null]).map(
+        (output): SerializedResult => ({ log: [], output: JSON.stringify(output) }),
+      );
+      worker(index).events.onResults(results);
       await Promise.resolve();
     },
   };
@@ -120,9 +122,9 @@ test("does not occupy all workers with large data, nor with the small and large 
   worker(1).events.onReady();
   expect(started).toEqual(["w-small"]);
   worker(0).events.onReady();
-  worker(0).events.onResult({ log: [], output: "1" });
+  worker(0).events.onResults([{ log: [], output: "1" }]);
   expect(started).toEqual(["w-small", "a-large", "a-small"]);
-  worker(1).events.onResult({ log: [], output: "1" });
+  worker(1).events.onResults([{ log: [], output: "1" }]);
   expect(started).toEqual(["w-small", "a-large", "a-small", "u-large"]);
   return pool.close();
 });
@@ -157,7 +159,7 @@ test("terminates and replaces a worker that exceeds its deadline", async () => {
     message: "exceeds the time limit of 1 s",
   });
   expect(worker(0).isTerminated).toBe(true);
-  worker(0).events.onResult({ log: [], output: '"too late"' });
+  worker(0).events.onResults([{ log: [], output: '"too late"' }]);
   worker(1).events.onReady();
   await finish(1, "ok");
   expect(await next).toEqual({ log: [], output: "ok" });
@@ -207,14 +209,69 @@ test("evaluates queued expressions of one tenant in batches, and returns each re
   await finish(0, "e0");
   expect(worker(0).posted).toHaveLength(17);
   expect(started).toEqual(["e0"]);
-  for (const name of names.slice(1, 17)) {
-    expect(delays()).toEqual([100]); // one deadline for the batch
-    await finish(0, name);
-  }
+  expect(delays()).toEqual([100]); // one deadline for the batch
+  await finish(0, ...names.slice(1, 17));
   expect(worker(0).posted).toHaveLength(18);
   await finish(0, "e17");
   expect(started).toEqual(names);
   expect(await Promise.all(results)).toEqual(names.map((output) => ({ log: [], output })));
+});
+
+test("queues the rest of a batch again, before later expressions and after other tenants", async () => {
+  const { evaluate, worker, finish, pool } = setUp();
+  const endless = evaluate("wayne", "occupies the other worker").catch(() => {});
+  const names = ["e0", "e1", "e2", "e3"];
+  const results = names.map((name) => evaluate("acme", name));
+  const other = evaluate("umbrella", "u");
+  worker(1).events.onReady();
+  await finish(1, "e0");
+  const later = evaluate("acme", "e4");
+  const expressions = () =>
+    worker(1).posted.map((posted) => "expression" in posted && posted.expression);
+  expect(expressions()).toEqual(["e0", "e1", "e2", "e3"]);
+  await finish(1, "e1", "e2");
+  expect(expressions().slice(4)).toEqual(["u"]);
+  await finish(1, "u");
+  expect(expressions().slice(5)).toEqual(["e3", "e4"]);
+  await finish(1, "e3", "e4");
+  expect(await Promise.all([...results, later, other])).toEqual(
+    [...names, "e4", "u"].map((output) => ({ log: [], output })),
+  );
+  await pool.close();
+  await endless;
+});
+
+test("does not evaluate aborted expressions of a failed batch again", async () => {
+  const { pool, worker, finish, fireTimers } = setUp();
+  const controllers = [0, 1, 2, 3].map(() => new AbortController());
+  const results = controllers.map(({ signal }, at) =>
+    pool.evaluate(
+      { language: "jsonata", expression: `e${at}`, data: null, timeoutMs: 1000 },
+      { tenant: "acme", signal },
+    ),
+  );
+  const aborted = [1, 3].map((at) => expect(results[at]).rejects.toThrow("cancelled"));
+  worker(0).events.onReady();
+  await finish(0, 0);
+  controllers[1]?.abort(new Error("cancelled")); // in the batch
+  for (let timer = 0; timer < 3; timer += 1) fireTimers();
+  worker(1).events.onReady();
+  controllers[3]?.abort(new Error("cancelled")); // queued again
+  await finish(1, 2);
+  expect(worker(1).posted).toMatchObject([{ expression: "e2" }]);
+  expect(await results[2]).toEqual({ log: [], output: 2 });
+  await Promise.all(aborted);
+});
+
+test("rejects the expressions of a batch when the pool closes", async () => {
+  const { pool, evaluate, worker, finish } = setUp();
+  const [first, ...others] = ["e0", "e1", "e2"].map((name) => evaluate("acme", name));
+  const rejected = others.map((result) => expect(result).rejects.toThrow("stopping"));
+  worker(0).events.onReady();
+  await finish(0, 0);
+  await first;
+  await pool.close();
+  await Promise.all(rejected);
 });
 
 test("does not evaluate code, or expressions with much data, in batches", async () => {
@@ -229,7 +286,8 @@ test("does not evaluate code, or expressions with much data, in batches", async 
   const large = ["e1", "e2", "e3", "e4"].map((name) => evaluate("acme", name, "jsonata", data));
   await finish(0);
   expect(worker(0).posted).toHaveLength(6); // three codes, one expression, and a batch of two
-  for (let count = 0; count < 3; count += 1) await finish(0);
+  await finish(0, 2, 3);
+  await finish(0);
   await Promise.all(large);
 });
 

@@ -6,8 +6,9 @@
  * either, so small webhooks do not wait for large ones.
  *
  * Small expressions of one queue are evaluated in batches, because most take less time than a message to
- * a worker. A batch has the deadline of one evaluation. If it exceeds a limit or its worker crashes, each
- * of its expressions is evaluated again alone, so that only the one that caused it fails.
+ * a worker. After some milliseconds, a worker returns the results so far, and the rest of the batch is
+ * queued again. A batch has the deadline of one evaluation. If it exceeds a limit or its worker crashes,
+ * each of its expressions is evaluated again alone, so that only the one that caused it fails.
  *
  * The data of requests that are queued or in a worker are limited, per tenant and in total. The data of
  * runs are not limited here, because the number of runs in progress limits them.
@@ -30,7 +31,7 @@ import { evaluateThroughJson } from "./serialize.ts";
 export const READY = "ready";
 
 export interface SandboxWorker {
-  /** The worker evaluates the programs one after the other. */
+  /** The worker evaluates the programs one after the other, at least the first one. */
   post(evaluations: readonly SerializedEvaluation[]): void;
   /** An idle worker does not keep the hub's process alive. */
   setIdle(isIdle: boolean): void;
@@ -42,11 +43,12 @@ export interface SandboxWorker {
 export interface SandboxWorkerEvents {
   /** The worker has started and can evaluate. */
   onReady(): void;
-  /** Called with the result of each evaluation in order, when all posted evaluations have ended. */
-  onResult(result: SerializedResult): void;
+  /** The results of the posted evaluations, or of the first ones. The worker does not evaluate the others. */
+  onResults(results: readonly SerializedResult[]): void;
   /**
-   * The worker has ended. If the reason is a result, the evaluation resolves with it. After an error,
-   * another worker evaluates the program again. After a second error, the evaluation rejects.
+   * The worker has ended. If the reason is a result, an evaluation that was posted alone resolves with
+   * it. After an error, another worker evaluates the program again. After a second error, the evaluation
+   * rejects.
    */
   onExit(reason: SerializedResult | Error): void;
 }
@@ -73,11 +75,17 @@ const MAX_TENANT_BYTES = MAX_BYTES / 2;
 interface Job {
   key: string;
   evaluation: SerializedEvaluation;
-  /** The first worker of the job ended with an error. There is no second retry. */
-  isRetry?: true;
-  /** A batch with this job has failed. */
-  isAlone?: true;
-  /** The evaluation has started. Called for a job of a batch when the batch has ended. */
+  /** False for code and for requests, and after a batch with this job has failed. */
+  canBatch: boolean;
+  /** The job was evaluated alone, and its worker ended with an error. There is no second retry. */
+  isRetry: boolean;
+  isSettled: boolean;
+  /** Does nothing if the job is not queued. */
+  removeFromQueue(): void;
+  /**
+   * The evaluation has started. For a job of a batch, it is called when its result arrives, because the
+   * evaluations before it must not count against the time limit of its step.
+   */
   onStart(): void;
   resolve(result: SerializedResult): void;
   reject(error: unknown): void;
@@ -109,6 +117,9 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     }
   };
 
+  const addToQueue = (job: Job, position?: "first") => {
+    if (!job.isSettled) job.removeFromQueue = queue.add(job.key, job, position);
+  };
   const dispatch = () => {
     while (!isClosed && (idleHandles.length > 0 || handles.size < maxWorkers)) {
       const job = queue.next(isAtLimit);
@@ -122,8 +133,8 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     let bytes = first.evaluation.data.length;
     const fits = (job: Job) =>
       batch.length < MAX_BATCH &&
-      canBatch(first) &&
-      canBatch(job) &&
+      first.canBatch &&
+      job.canBatch &&
       bytes + job.evaluation.data.length <= LARGE_BYTES;
     for (;;) {
       const job = queue.nextOf(first.key, fits);
@@ -134,7 +145,6 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
   };
 
   const openWorker = (): WorkerHandle => {
-    /** The jobs whose results have not arrived. */
     let jobs: Job[] = [];
     let isBatch = false;
     let isReady = false;
@@ -154,15 +164,16 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       if (idleHandles.includes(handle)) idleHandles.splice(idleHandles.indexOf(handle), 1);
       const terminated = worker.terminate();
       for (const job of takeJobs())
-        if (isBatch && !isClosed) queue.add(job.key, { ...job, isAlone: true });
-        else settle(job);
+        if (isBatch && !isClosed) {
+          job.canBatch = false;
+          addToQueue(job);
+        } else settle(job);
       dispatch();
       return terminated;
     };
     // Called when the worker is ready, so its startup does not count against the time limit.
     const begin = () => {
-      // The evaluations before a job of a batch do not count against the time limit of its step.
-      if (!isBatch) for (const { onStart } of jobs) onStart();
+      if (!isBatch) for (const job of jobs) job.onStart();
       const timeoutMs = Math.min(...jobs.map(({ evaluation }) => evaluation.timeoutMs));
       const isCode = jobs.some(({ evaluation }) => evaluation.language === "javascript");
       cancelDeadline = startDeadline({
@@ -178,13 +189,14 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
         isReady = true;
         if (jobs.length > 0) begin();
       },
-      onResult(result) {
+      onResults(results) {
         if (isDiscarded) return;
-        const isLast = jobs.length === 1;
-        const [job] = isLast ? takeJobs() : jobs.splice(0, 1);
-        if (isBatch) job?.onStart();
-        job?.resolve(result);
-        if (!isLast) return;
+        const taken = takeJobs();
+        for (const job of taken.slice(results.length).reverse()) addToQueue(job, "first");
+        results.forEach((result, at) => {
+          if (isBatch) taken[at]?.onStart();
+          taken[at]?.resolve(result);
+        });
         idleHandles.push(handle);
         dispatch();
         if (jobs.length === 0) worker.setIdle(true);
@@ -193,7 +205,11 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
         discard((ended) => {
           if (!(reason instanceof Error)) ended.resolve(reason);
           else if (ended.isRetry || isClosed) ended.reject(reason);
-          else queue.add(ended.key, { ...ended, isRetry: true });
+          else {
+            ended.isRetry = true;
+            ended.canBatch = false;
+            addToQueue(ended);
+          }
         });
       },
     });
@@ -220,24 +236,24 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
           ? () => {}
           : requestBytes.tryAcquire(tenant, evaluation.data.length);
       if (!release) throw busyError();
-      const rejectEarly = (reason: unknown) => {
-        removeFromQueue();
-        cleanUp();
-        reject(reason);
-      };
-      const onAbort = () => rejectEarly(signal.reason);
+      const onAbort = () => job.reject(signal.reason);
       const stopWaiting =
-        maxWaitMs === undefined ? () => {} : after(maxWaitMs, () => rejectEarly(busyError()));
+        maxWaitMs === undefined ? () => {} : after(maxWaitMs, () => job.reject(busyError()));
       const cleanUp = () => {
+        job.isSettled = true;
+        job.removeFromQueue();
         signal.removeEventListener("abort", onAbort);
         stopWaiting();
         release();
       };
-      const key = keyOf(tenant, evaluation);
       const onStart = onQueued();
-      const removeFromQueue = queue.add(key, {
-        key,
+      const job: Job = {
+        key: keyOf(tenant, evaluation),
         evaluation,
+        canBatch: evaluation.language === "jsonata" && maxWaitMs === undefined,
+        isRetry: false,
+        isSettled: false,
+        removeFromQueue() {},
         onStart() {
           stopWaiting();
           onStart();
@@ -250,7 +266,8 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
           cleanUp();
           reject(error);
         },
-      });
+      };
+      addToQueue(job);
       signal.addEventListener("abort", onAbort, { once: true });
       dispatch();
     });
@@ -269,9 +286,6 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
 }
 
 const MAX_BATCH = 16;
-
-const canBatch = ({ evaluation, isAlone, isRetry }: Job): boolean =>
-  evaluation.language === "jsonata" && !isAlone && !isRetry;
 
 /** The group of all evaluations with large data, and the prefix of their keys. */
 const LARGE = "large";

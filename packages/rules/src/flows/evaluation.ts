@@ -101,7 +101,10 @@ export interface EvaluationCaller {
    * is not limited. Runs do not set it, and wait.
    */
   maxWaitMs?: number | undefined;
-  /** Called when the evaluation is queued. The returned function is called when the evaluation starts. */
+  /**
+   * Called when the evaluation is queued. The returned function is called when the evaluation starts, or
+   * when its result arrives if it was part of a batch.
+   */
   onQueued?: () => () => void;
 }
 

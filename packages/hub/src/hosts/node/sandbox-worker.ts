@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
+import type { SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
 import { evaluateSerialized } from "../../sandbox/evaluators.ts";
 import type { JavaScriptHost } from "../../sandbox/run-javascript.ts";
 import { READY } from "../../sandbox/worker-pool.ts";
@@ -24,12 +25,18 @@ const enginePath = createRequire(import.meta.url).resolve(
 );
 const host: JavaScriptHost = { engine: await WebAssembly.compile(await readFile(enginePath)) };
 
+/** After this time, the pool queues the rest of a batch again, so that other tenants do not wait for it. */
+const MAX_BATCH_MS = 20;
+
 const joinPieces = createPieceJoiner();
 process.on("message", async (message: SandboxMessage) => {
-  const results = [];
-  for (const evaluation of joinPieces(message))
+  const results: SerializedResult[] = [];
+  const startedAt = performance.now();
+  for (const evaluation of joinPieces(message)) {
     results.push(await evaluateSerialized(evaluation, host));
-  // All at the end: the hub then continues all runs of the batch together, and they share a commit.
-  for (const result of results) process.send?.(result);
+    if (performance.now() - startedAt > MAX_BATCH_MS) break;
+  }
+  // One message: the hub then continues all runs of the batch together, and they share a commit.
+  if (results.length > 0) process.send?.(results);
 });
 process.send?.(READY);

@@ -1,7 +1,15 @@
-import type { Evaluation, EvaluationCaller } from "@signalbox/rules/flows/evaluation.ts";
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type {
+  Evaluation,
+  EvaluationCaller,
+  SerializedResult,
+} from "@signalbox/rules/flows/evaluation.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { LargeJson } from "@signalbox/rules/large-json.ts";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { READY } from "../../sandbox/worker-pool.ts";
 import { createSandbox } from "./sandbox.ts";
 
 const sandbox = createSandbox({ maxWorkers: 2, graceMs: 2000 });
@@ -457,6 +465,25 @@ describe("the sandbox's processes", () => {
       ),
     );
     await pool.close();
+  });
+
+  it("return the results so far if a batch takes long, and evaluate the next batch", async () => {
+    const child = fork(fileURLToPath(new URL("sandbox-worker.ts", import.meta.url)), {
+      execArgv: ["--experimental-strip-types"],
+      serialization: "advanced",
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    expect((await once(child, "message"))[0]).toBe(READY);
+    const program = { language: "jsonata", data: "{}", timeoutMs: 60_000 };
+    const post = async (...expressions: string[]): Promise<SerializedResult[]> => {
+      child.send(expressions.map((expression) => ({ ...program, expression })));
+      return (await once(child, "message"))[0];
+    };
+    const slow = "$count([1..300000].($ * 2))";
+    const output = (value: string) => ({ log: [], output: value });
+    expect(await post(slow, "1")).toEqual([output("300000")]);
+    const quick = Array.from({ length: 16 }, (_, at) => String(at));
+    expect((await post(...quick))[0]).toEqual(output("0"));
   });
 
   it("reject an aborted evaluation, running or queued, and continue with the next", async () => {

@@ -44,7 +44,7 @@ const after = (ms: number, work: () => void) => {
   return () => clearTimeout(timer);
 };
 
-function startWorker({ onReady, onResult, onExit }: SandboxWorkerEvents): SandboxWorker {
+function startWorker({ onReady, onResults, onExit }: SandboxWorkerEvents): SandboxWorker {
   const child = fork(WORKER_FILE, {
     env: {}, // without the secrets in the environment of the hub
     execArgv: [
@@ -55,8 +55,8 @@ function startWorker({ onReady, onResult, onExit }: SandboxWorkerEvents): Sandbo
     serialization: "advanced",
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   });
-  child.on("message", (message: SerializedResult | typeof READY) =>
-    message === READY ? onReady() : onResult(message),
+  child.on("message", (message: SerializedResult[] | typeof READY) =>
+    message === READY ? onReady() : onResults(message),
   );
   child.on("error", onExit);
   const exited = new Promise<void>((resolve) =>
