@@ -45,6 +45,25 @@ function walk(layout: ReturnType<typeof layoutOf>, ports: Record<string, string>
 }
 
 describe("advance", () => {
+  test("gives a pinned node its state when it is reached, and does not start it", () => {
+    const layout = layoutOf("start.yes > a > b", "start.no > c > d");
+    const pins = new Map([
+      ["a", done("out", "pinned")],
+      ["c", done("out", "unused")],
+    ]);
+    const frame = { ...frameOf(layout.main, { start: done("yes") }), pins };
+    expect(advance(layout, frame)).toEqual({ ready: ["b"], skipped: ["c", "d"] });
+    expect(frame.states.get("a")).toEqual(done("out", "pinned"));
+  });
+
+  test("ends a frame whose only node is pinned", () => {
+    const layout = layoutOf("start > a");
+    const pins = new Map([["a", done("out", "pinned")]]);
+    const frame = { ...frameOf(layout.main, { start: done() }), pins };
+    expect(advance(layout, frame)).toEqual({ ready: [], skipped: [] });
+    expect(resultNodes(layout, frame, () => false)).toEqual([{ id: "a", output: "pinned" }]);
+  });
+
   test("runs both branches of a diamond, then their join once", () => {
     const layout = layoutOf("start > a > meet", "start > b > meet > end");
     expect(walk(layout).rounds).toEqual(["a b", "meet", "end"]);

@@ -26,6 +26,13 @@ type Walk = (
   unrecorded: readonly StepRecord[],
 ) => Promise<{ steps: readonly StepRecord[]; output: MixedJson }>;
 
+/**
+ * An iteration that executes no node, because all are pinned or skipped, neither writes its steps nor
+ * yields to the event loop. Therefore the loop does both after so many steps or iterations.
+ */
+const MAX_UNRECORDED = 100;
+const YIELD_EVERY = 50;
+
 export async function runIterations(
   execution: Execution,
   walk: Walk,
@@ -33,7 +40,7 @@ export async function runIterations(
   loop: string,
   { items, atOnce }: { items: readonly MixedJson[]; atOnce: number },
 ): Promise<MixedJson[]> {
-  const { stepLog, suspension } = execution;
+  const { stepLog, suspension, timers } = execution;
   const results: MixedJson[] = items.map(() => null);
   const controller = new AbortController();
   const onAbort = () => controller.abort(outer.signal.reason);
@@ -49,6 +56,11 @@ export async function runIterations(
       const ended = await runIteration(execution, walk, outer, iteration, steps);
       results[index] = ended.output;
       steps = ended.steps;
+      if (steps.length >= MAX_UNRECORDED) {
+        await stepLog.write(steps);
+        steps = [];
+      }
+      if (index % YIELD_EVERY === 0) await new Promise<void>((resolve) => timers.defer(resolve));
     }
     if (steps.length > 0) await stepLog.write(steps);
   };

@@ -2,7 +2,7 @@
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { expect } from "vitest";
 import { allSteps } from "../../store/contract/run-sample.ts";
-import type { RunProgress } from "../../store/run-store.ts";
+import type { RunProgress, WrittenStep } from "../../store/run-store.ts";
 import type { Store } from "../../store/store.ts";
 import type { It } from "../contract.ts";
 import { edges, gate, node, probe, start, TENANT, withSavedSteps } from "./fixture.ts";
@@ -171,6 +171,47 @@ export function executionContract(it: It): void {
     });
     expect(fixture.calls).toContain("b b:each:2/inner:1 1");
     expect(new Set(fixture.calls).size).toBe(9);
+  });
+
+  it("writes the steps of a loop in parts, even if no iteration executes a node", async (fixture) => {
+    const items = Array.from({ length: 300 }, (_, index) => index);
+    const createRun = await fixture.publish(
+      [start, node("each", "ForEach", { items }), probe("check"), probe("a"), probe("b")],
+      edges("start > each.item > check.yes > a > b"),
+    );
+    let largestWrite = 0;
+    const store: Store = {
+      ...fixture.store,
+      async saveProgress(batch) {
+        largestWrite = Math.max(largestWrite, ...batch.map(({ steps }) => steps.length));
+        return fixture.store.saveProgress(batch);
+      },
+    };
+    const run = createRun();
+    const pin: WrittenStep = {
+      nth: 1,
+      node_id: "check",
+      item: "",
+      attempt: 1,
+      status: "done",
+      port: "no",
+      input: null,
+      output: null,
+      error: null,
+      log: [],
+      started_at: run.at,
+      finished_at: run.at,
+    };
+    const { ended } = await fixture
+      .openRunner({ store })
+      .start(run, { deferred: true, pinned: [pin] });
+    expect(await ended).toMatchObject({ status: "succeeded" });
+    expect(fixture.calls).toEqual([]);
+    const skipped = (await allSteps(fixture.store, TENANT, run.id)).filter(
+      ({ status }) => status === "skipped",
+    );
+    expect(skipped).toHaveLength(2 * items.length);
+    expect(largestWrite).toBeLessThan(110);
   });
 
   it("fails a loop if one iteration fails, and aborts the other iterations", async (fixture) => {
