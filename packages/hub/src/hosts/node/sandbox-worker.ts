@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import type { SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { evaluateSerialized } from "../../sandbox/evaluators.ts";
 import type { JavaScriptHost } from "../../sandbox/run-javascript.ts";
 import { READY } from "../../sandbox/worker-pool.ts";
@@ -25,16 +26,23 @@ const enginePath = createRequire(import.meta.url).resolve(
 );
 const host: JavaScriptHost = { engine: await WebAssembly.compile(await readFile(enginePath)) };
 
-/** After this time, the pool queues the rest of a batch again, so that other tenants do not wait for it. */
+/**
+ * Above these limits, the pool queues the rest of a batch again: other tenants must not wait for it, and
+ * the hub parses the results on its main thread.
+ */
 const MAX_BATCH_MS = 20;
+const MAX_OUTPUT_LENGTH = LARGE_BYTES;
 
 const joinPieces = createPieceJoiner();
 process.on("message", async (message: SandboxMessage) => {
   const results: SerializedResult[] = [];
   const startedAt = performance.now();
+  let outputLength = 0;
   for (const evaluation of joinPieces(message)) {
-    results.push(await evaluateSerialized(evaluation, host));
-    if (performance.now() - startedAt > MAX_BATCH_MS) break;
+    const result = await evaluateSerialized(evaluation, host);
+    results.push(result);
+    if ("output" in result) outputLength += result.output.length;
+    if (performance.now() - startedAt > MAX_BATCH_MS || outputLength > MAX_OUTPUT_LENGTH) break;
   }
   // One message: the hub then continues all runs of the batch together, and they share a commit.
   if (results.length > 0) process.send?.(results);

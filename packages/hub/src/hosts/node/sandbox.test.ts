@@ -482,6 +482,7 @@ describe("the sandbox's processes", () => {
     const slow = "$count([1..300000].($ * 2))";
     const output = (value: string) => ({ log: [], output: value });
     expect(await post(slow, "1")).toEqual([output("300000")]);
+    expect(await post('$pad("", 300000)', "1")).toHaveLength(1);
     const quick = Array.from({ length: 16 }, (_, at) => String(at));
     expect((await post(...quick))[0]).toEqual(output("0"));
   });
