@@ -21,6 +21,12 @@ it.each([
   expect(nodeStatesOf(iterations(...statuses)).get("body")).toMatchObject({ aspect, note }),
 );
 
+it("shows a pinned node in a loop as done, also if some iterations do not reach it", () => {
+  const pin = step(9, "body", { item: "", to: 212 });
+  const steps = [pin, ...iterations("skipped", "skipped")];
+  expect(nodeStatesOf(steps).get("body")).toEqual(nodeStatesOf([pin]).get("body"));
+});
+
 it("counts an item once, even if it has several attempts and parts", () => {
   const steps = [
     step(1, "body", { item: "each:0", status: "failed", port: null }),

@@ -12,11 +12,16 @@ export function nodeStatesOf(steps: readonly Step[], isActive = false): Map<stri
   for (const [node, iterations] of newestStepsOf(steps)) {
     const newest = [...iterations.values()];
     const [only] = newest;
-    if (newest.length > 1) states.set(node, summarize(newest, willRetry));
+    const pin = iterations.get("");
+    if (newest.length > 1 && pin) states.set(node, pinnedState(pin));
+    else if (newest.length > 1) states.set(node, summarize(newest, willRetry));
     else if (only?.status === "failed" && willRetry(only)) states.set(node, retriedState(only));
   }
   return states;
 }
+
+/** A pinned node in a loop has one step without an iteration, and a skipped one for each iteration that does not reach it. */
+const pinnedState = (pin: Step): NodeState => statesOf([pin]).get(pin.node_id) as NodeState;
 
 const retriedState = ({ attempt }: Step): NodeState => ({
   aspect: "lunar",
