@@ -50,6 +50,7 @@ export function createHubAgents(options: HubAgentsOptions) {
     store: options.tokens,
     now: timers.now,
     monotonic: timers.monotonic,
+    // The tenants of a token for `*`. With many tenants, each request must name one.
     everyTenant: settings.tenancy === "single" ? [LOCAL_TENANT] : undefined,
     onUsed: createLastUse(store, timers, onError),
     onError,

@@ -54,6 +54,7 @@ export function createHubConnections(options: HubConnectionsOptions): Connection
         openCommand: ports.openCommand,
         identity,
         tokens,
+        // Where the OAuth tokens are stored with which the hub calls the server.
         grants: { store, seal },
         version: settings.version,
         timers,

@@ -164,6 +164,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
         timers: ports.timers,
         allowCommands: ports.openCommand !== undefined,
         waitMs: CHECK_WAIT_MS,
+        // Calls tools of MCP servers; `calls` below calls tools of flows.
         calls: options.connections,
         authorizations: createAuthorizations({
           store,
