@@ -26,7 +26,7 @@ it("a replica rejects callbacks of a trigger that another replica has paused or 
   await expect.poll(() => send("3"), WAIT).toBe(202);
   await story.deleteFlow();
   await expect.poll(() => send("4"), WAIT).toBe(410);
-}, 120_000);
+});
 
 it("a callback that reaches both replicas is stored once", async () => {
   const story = await startTriggerStory({ backend: "PostgreSQL" });
@@ -48,4 +48,4 @@ it("a callback that reaches both replicas is stored once", async () => {
   expect(new Set(results.map(({ id }) => id)).size).toBe(1);
   expect(results.filter(({ outcome }) => outcome === "stored")).toHaveLength(1);
   await story.expectFiredBy(7, ["here"]);
-}, 120_000);
+});

@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { startApi } from "../support/api-client.ts";
 import { deliver, issueOpened } from "../support/deliver.ts";
 import { probeHealth } from "../support/health-probe.ts";
+import { MAX_WAIT_MS } from "../support/timeouts.ts";
 
 const commits = Array.from({ length: 80_000 }, (_, index) => ({
   id: index,
@@ -27,7 +28,10 @@ it("a payload of 20 MB is read in chunks by MCP tools, and whole over HTTP", asy
   );
   onTestFinished(() => client.close());
   const call = async (name: string, args: Record<string, unknown>) => {
-    const { content, isError } = await client.callTool({ name, arguments: args });
+    const { content, isError } = await client.callTool(
+      { name, arguments: args },
+      { timeout: MAX_WAIT_MS },
+    );
     const [first] = content as { text: string }[];
     expect([isError ?? false, first?.text.slice(0, 200)]).toEqual([false, expect.any(String)]);
     return JSON.parse(first?.text as string);
@@ -52,9 +56,14 @@ it("a payload of 20 MB is read in chunks by MCP tools, and whole over HTTP", asy
   const { contents } = await client.readResource({ uri: `signalbox://events/${id}` });
   expect(JSON.stringify(contents).length).toBeLessThan(1_000_000);
 
-  const waiting = call("wait_for_event", { type: "push", filter: { last: "here" }, timeout_s: 60 });
+  const waiting = call("wait_for_event", {
+    type: "push",
+    filter: { last: "here" },
+    timeout_s: MAX_WAIT_MS / 1_000,
+  });
   let isReceived = false;
-  const receipt = waiting.then(() => {
+  const receipt = waiting.then((event) => {
+    expect(event).toMatchObject({ type: "push" });
     isReceived = true;
   });
   // The webhook is sent repeatedly, because the hub may receive the first one before the wait starts.

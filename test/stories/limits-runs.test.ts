@@ -32,7 +32,7 @@ const publish = async (api: Api, flow: object): Promise<string> => {
 const startRun = async (api: Api, flow: string): Promise<string> =>
   (await api.expect(202, "POST", `/api/flows/${flow}/runs`, { trigger: TRIGGER })).json.id;
 /** Dozens of large outputs take a minute on a busy machine. */
-const LONG_WAIT = { ...WAIT, timeout: 5 * MAX_WAIT_MS };
+const LONG_WAIT = { ...WAIT, timeout: 2 * MAX_WAIT_MS };
 const waitForEnd = (api: Api, id: string) =>
   vi.waitFor(async () => {
     const response = await api.expect(200, "GET", `/api/runs/${id}`);

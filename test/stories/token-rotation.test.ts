@@ -60,5 +60,4 @@ it.each([
     const [afterGrace] = await server.notify("issue.opened", { n: 2 });
     expect(afterGrace?.status).toBe(202);
   },
-  120_000,
 );

@@ -97,7 +97,7 @@ describe.each(["SQLite", "workerd"] as const)("a trigger subscription, on %s", (
       await story.waitForStates(Object.fromEntries(remaining.map((id) => [id, "active"])));
       await fire(story, "issue.closed", "hub", ["closed"]);
     }
-  }, 120_000);
+  });
 
   it("fires again after it was paused and resumed", async () => {
     const story = await startTriggerStory({ backend });
@@ -110,7 +110,7 @@ describe.each(["SQLite", "workerd"] as const)("a trigger subscription, on %s", (
     await story.publish([trigger]);
     await story.waitForStates({ here: "active" });
     await fire(story, "issue.opened", "hub", ["here"]);
-  }, 120_000);
+  });
 
   it("reports the result { success: false } as a failure, and is retried", async () => {
     const story = await startTriggerStory({ backend });
@@ -123,7 +123,7 @@ describe.each(["SQLite", "workerd"] as const)("a trigger subscription, on %s", (
     await story.server.switch({});
     await story.waitForStates({ here: "active", there: "active" });
     await fire(story, "issue.opened", "hub", ["here"]);
-  }, 120_000);
+  });
 
   it("reports a failure with the server's message, and does not affect other types", async () => {
     const story = await startTriggerStory({ backend });
@@ -135,7 +135,7 @@ describe.each(["SQLite", "workerd"] as const)("a trigger subscription, on %s", (
     await fire(story, "issue.opened", "hub", ["here"]);
     await story.server.switch({});
     await story.waitForStates(ALL_ACTIVE);
-  }, 120_000);
+  });
 
   it("keeps the server's working token if a rotation times out", async () => {
     const story = await startTriggerStory({ backend });
@@ -183,7 +183,6 @@ it.each(["SQLite", "workerd"] as const)(
     });
     expect(response.status).toBe(202);
   },
-  120_000,
 );
 
 it.each(["SQLite", "workerd"] as const)(
@@ -204,5 +203,4 @@ it.each(["SQLite", "workerd"] as const)(
     });
     expect(response.status).toBe(410);
   },
-  120_000,
 );

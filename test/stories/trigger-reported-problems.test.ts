@@ -33,7 +33,7 @@ describe.each(["SQLite", "workerd"] as const)("an event of a trigger server, on 
     const event = await story.call<{ payload: unknown }>("GET", path);
     expect(event.payload).toEqual(data);
     await story.expectFiredBy(1, ["a"]);
-  }, 120_000);
+  });
 
   it("cannot start a chain of runs that is longer than the limit", async () => {
     const { call, server, connection, waitForStates } = await startTriggerStory({ backend });
@@ -72,7 +72,7 @@ describe.each(["SQLite", "workerd"] as const)("an event of a trigger server, on 
       "stopped by the breaker: more than 5 runs triggered each other",
     );
     expect(await listRuns()).toHaveLength(5);
-  }, 120_000);
+  });
 
   const data = {
     n: 1,
@@ -127,7 +127,7 @@ describe.each(["SQLite", "workerd"] as const)("an event of a trigger server, on 
     );
     const types = JSON.stringify(await story.call("GET", "/api/node-types"));
     for (const op of operators) expect(types).toContain(`"${op}"`);
-  }, 120_000);
+  });
 
   it("can be a test event, which is stored, matched and explained, and starts a run", async () => {
     const { publish, waitForStates, call, connection, expectFiredBy } = await startTriggerStory({
@@ -150,5 +150,5 @@ describe.each(["SQLite", "workerd"] as const)("an event of a trigger server, on 
     const explanation = JSON.stringify(await call("GET", `/api/events/${sent.id}/explain`));
     expect(explanation).toContain('"matched":true');
     expect(explanation).toContain('"matched":false');
-  }, 120_000);
+  });
 });
