@@ -56,3 +56,13 @@ it.each<[string, boolean]>([
   for (const denied of [check(host), check(host)])
     expect(denied?.code).toBe(isAccepted ? undefined : "wrong_host");
 });
+
+it("names the limit if the Host is too long", () => {
+  const check = createHostCheck({ host: "0.0.0.0", port: 4747, publicUrl: undefined });
+  expect(check("h".repeat(260))?.detail).not.toContain("260");
+  expect(check("h".repeat(300))).toMatchObject({
+    status: 421,
+    code: "wrong_host",
+    detail: "The Host header exceeds the limit of 260 characters.",
+  });
+});

@@ -18,6 +18,7 @@ export function createHostCheck(options: HostCheckOptions): HostCheck {
   const isHubHost = createIsHubHost(options);
   const isHubOrigin = createIsHubOrigin(options);
   return (host, origin) => {
+    if (host.length > MAX_HOST_LENGTH) return HOST_TOO_LONG;
     if (!isHubHost(host)) return WRONG_HOST;
     return origin === undefined || isHubOrigin(origin, host) ? undefined : FOREIGN_ORIGIN;
   };
@@ -27,6 +28,11 @@ const WRONG_HOST = new Denied(
   421,
   "wrong_host",
   "The Host header does not name this hub. Set SIGNALBOX_PUBLIC_URL to the address that you use, or add its name to SIGNALBOX_HOSTS.",
+);
+const HOST_TOO_LONG = new Denied(
+  421,
+  "wrong_host",
+  `The Host header exceeds the limit of ${MAX_HOST_LENGTH} characters.`,
 );
 /**
  * Browsers add no token to requests from pages of other sites. But such a page must not be able to guess
@@ -57,7 +63,6 @@ function createIsHubHost({
     );
   };
   return (header) => {
-    if (header.length > MAX_HOST_LENGTH) return false;
     const result = cache.get(header) ?? isHub(header);
     cache.set(header, result);
     return result;

@@ -1,5 +1,8 @@
 import { MAX_TOKEN_LENGTH } from "./limits.ts";
 
+/** The detail of the response to a token above the maximum length. */
+export const TOKEN_TOO_LONG = `The token exceeds the limit of ${MAX_TOKEN_LENGTH} characters.`;
+
 /**
  * Returns the token of an `Authorization: Bearer …` header, or undefined if the header has another
  * form. A token above the maximum length is replaced with an empty string, which no valid token equals.

@@ -3,7 +3,7 @@
  * token is cached for one second, so that a busy client causes few queries. A revoked token is rejected
  * after at most one second, and its open streams end at the next re-check.
  */
-import { bearerToken } from "../lib/bearer-token.ts";
+import { bearerToken, TOKEN_TOO_LONG } from "../lib/bearer-token.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import { sha256Hex } from "../lib/hmac.ts";
 import type { Scope } from "../store/store.ts";
@@ -176,6 +176,7 @@ export function createAuthorizer({
       const bearer = bearerToken(authorization);
       const secret = bearer ?? session;
       if (secret === undefined) return unauthorized("missing");
+      if (bearer === "") return new Denied(401, "token_unknown", TOKEN_TOO_LONG);
       const token = secret === "" ? undefined : await findToken(secret);
       const kind = bearer === undefined ? "session" : "token";
       const isOAuth = token?.kind === "oauth" && bearer !== undefined;

@@ -227,6 +227,15 @@ describe("the checks, in their order", () => {
   });
 });
 
+it("names the limit if the token is too long, and does not look it up", async () => {
+  const { send, calls } = setUp();
+  expect(await send({ token: "x".repeat(513) })).toMatchObject({
+    reason: "token_unknown",
+    detail: "The token exceeds the limit of 512 characters.",
+  });
+  expect(calls).not.toContain("token");
+});
+
 describe("the rate limits", () => {
   const limit = () => createRateLimit({ failuresPerWindow: 2, now: () => 1_000 });
 

@@ -7,7 +7,7 @@
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import { bearerToken } from "../../lib/bearer-token.ts";
+import { bearerToken, TOKEN_TOO_LONG } from "../../lib/bearer-token.ts";
 import { checkContentEncoding } from "../check-request.ts";
 import { MAX_ID, textProblem } from "../check-text.ts";
 import { repeatedHeader } from "../header-reader.ts";
@@ -61,6 +61,7 @@ export function createAdmitCallback(options: AdmitCallbackOptions) {
     const authorization = request.header("authorization");
     const secret = authorization.length === 1 ? bearerToken(authorization[0]) : undefined;
     if (secret === undefined) return rejectToken(tokenMissing);
+    if (secret === "") return rejectToken(tokenTooLong);
     // A cached token is not awaited: that would defer every request by a microtask.
     const tokenOrPromise = callbackTokens.find(secret);
     const token = tokenOrPromise instanceof Promise ? await tokenOrPromise : tokenOrPromise;
@@ -119,11 +120,13 @@ const tokenMissing = rejection(
   { authenticate: "Bearer" },
 );
 
+const INVALID_TOKEN = { authenticate: 'Bearer error="invalid_token"' };
 const tokenUnknown = rejection(
   "token_unknown",
   "The token is not a callback token of this hub, or it has expired. Send the callbackToken of the latest TRIGGER_CONFIGURE.",
-  { authenticate: 'Bearer error="invalid_token"' },
+  INVALID_TOKEN,
 );
+const tokenTooLong = rejection("token_unknown", TOKEN_TOO_LONG, INVALID_TOKEN);
 
 const tokenGone = rejection(
   "token_gone",
