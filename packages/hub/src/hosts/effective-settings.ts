@@ -7,6 +7,7 @@ import { withoutPassword } from "./without-password.ts";
 export function formatSetting({ name, value, secret }: Origin): string | null {
   if (value === undefined) return null;
   if (name === "databaseUrl") return withoutPassword(String(value));
+  if (name === "allowPrivate" && typeof value === "boolean") return value ? "on" : "off";
   return secret ? "(set)" : Array.isArray(value) ? value.join(",") : String(value);
 }
 

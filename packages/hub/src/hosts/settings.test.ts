@@ -32,15 +32,25 @@ describe("readSettings", () => {
     const allowPrivate = (value: string) =>
       read({ env: { SIGNALBOX_ALLOW_PRIVATE: value } }).allowPrivate;
     expect(read().allowPrivate).toBe(false);
-    expect(["", "off", "on", "10.0.0.0/8, ::1"].map(allowPrivate)).toEqual([
-      false,
-      false,
-      true,
-      ["10.0.0.0/8", "::1"],
-    ]);
+    expect(["", "off", "false"].map(allowPrivate)).toEqual([false, false, false]);
+    expect(["on", "true"].map(allowPrivate)).toEqual([true, true]);
+    expect(allowPrivate("10.0.0.0/8, ::1")).toEqual(["10.0.0.0/8", "::1"]);
     expect(read({ file: { allowPrivate: ["127.0.0.1"] } }).allowPrivate).toEqual(["127.0.0.1"]);
     for (const wrong of ["yes", "10.0.0.0/33", "10.0.0.0/8,", "localhost"])
       expect(() => allowPrivate(wrong)).toThrow(/SIGNALBOX_ALLOW_PRIVATE must be on, off, or IP/);
+  });
+
+  it("accepts each default as `signalbox config` prints it", () => {
+    const { origins } = read();
+    const printed = effectiveSettings(origins).filter(({ value }) => value !== null);
+    const env = Object.fromEntries(printed.map(({ variable, value }) => [variable, String(value)]));
+    expect(env).toMatchObject({
+      SIGNALBOX_ALLOW_PRIVATE: "off",
+      SIGNALBOX_ALLOW_UNSIGNED: "false",
+    });
+    const readAgain = read({ env });
+    for (const { name, value } of origins)
+      expect(readAgain).toMatchObject(value === undefined ? {} : { [name]: value });
   });
 
   it("prefers flags to the environment, the environment to the file, and the file to the default", () => {

@@ -84,9 +84,9 @@ const allowPrivate = z.preprocess(
   (value) =>
     typeof value !== "string"
       ? value
-      : value.trim() === "on"
+      : ["on", "true"].includes(value.trim())
         ? true
-        : ["", "off"].includes(value.trim())
+        : ["", "off", "false"].includes(value.trim())
           ? false
           : value.split(",").map((part) => part.trim()),
   z.union(
