@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { secretVariable } from "../secret-variable.ts";
 import { sources } from "./index.ts";
 
 const guide = readFileSync(new URL("../../../../../docs/webhooks.md", import.meta.url), "utf8");
@@ -9,10 +10,16 @@ const rows = section
   .filter((line) => line.startsWith("| `"))
   .map((line) => line.split("|").map((cell) => cell.trim()));
 
-it("docs/webhooks.md contains the secret setup of every source", () => {
-  const documented = rows.map(([, source, secret, where]) => [source, secret, where]);
+it("docs/webhooks.md contains the setting and the setup of the secret of every source", () => {
+  const documented = rows.map(([, source, setting, secret, where]) => [
+    source,
+    setting,
+    secret,
+    where,
+  ]);
   const defined = sources.map(({ id, secret: { issuedBy, setup } }) => [
     `\`${id}\``,
+    `\`${secretVariable(id)}\``,
     issuedBy === "sender" ? "theirs" : "yours",
     setup,
   ]);
