@@ -46,6 +46,12 @@ describe("a GitHub sample", () => {
     expect(githubSample("1", { type: "installation" })?.body).not.toHaveProperty("repository");
   });
 
+  it("of a completed workflow run has failed, as agents usually wait for failures", () => {
+    expect(githubSample("1", { type: "workflow_run" })?.body).toMatchObject({
+      workflow_run: { status: "completed", conclusion: "failure" },
+    });
+  });
+
   it("is undefined for an unknown type", () => {
     expect(githubSample("1", { type: "nothing" })).toBeUndefined();
     expect(githubSample("1", { type: "toString" })).toBeUndefined();

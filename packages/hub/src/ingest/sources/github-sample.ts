@@ -135,7 +135,7 @@ const sampleTypes: Record<string, SampleType> = {
         run_number: 42,
         run_attempt: 1,
         event: "pull_request",
-        ...progress(action),
+        ...progress(action, "failure"),
         head_branch: "green-lamp",
         head_sha: sha,
         html_url: `${page}/actions/runs/70012`,
@@ -149,7 +149,7 @@ const sampleTypes: Record<string, SampleType> = {
       check_run: {
         id: 80013,
         name: "unit tests",
-        ...progress(action),
+        ...progress(action, "success"),
         head_sha: sha,
         html_url: `${page}/runs/80013`,
         app,
@@ -210,9 +210,9 @@ const commit = {
   modified: ["src/lamp.ts"],
 };
 
-const progress = (action: string) =>
+const progress = (action: string, conclusion: "success" | "failure") =>
   action === "completed"
-    ? { status: "completed", conclusion: "success" }
+    ? { status: "completed", conclusion }
     : {
         status: action === "requested" || action === "created" ? "queued" : action,
         conclusion: null,
