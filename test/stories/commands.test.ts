@@ -173,7 +173,7 @@ describe("the CLI", () => {
     expect(stdout).toMatch(/rateLimit +7 +file/);
     expect(stdout).toMatch(/secrets.github +\(set\)/);
     expect(stdout).not.toContain("hidden");
-    expect(stdout).toMatch(/settings of this terminal\. A running hub uses/);
+    expect(stdout).toMatch(/No hub runs on \.signalbox\. These are the settings of this terminal/);
     writeFileSync(join(cwd, "signalbox.config.json"), "{ nonsense");
     const broken = await runCli(["config"], { cwd });
     expect([broken.code, broken.stderr]).toEqual([

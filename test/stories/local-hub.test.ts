@@ -242,6 +242,57 @@ describe("the file hub.json", () => {
   });
 });
 
+describe("`signalbox config`", () => {
+  /** Returns the settings and the note that says whose they are. */
+  async function printedConfig(env: Record<string, string>, ...args: string[]) {
+    const cwd = tempFolder();
+    const { code, stdout } = await runCli(["config", ...args], { cwd, env });
+    const json = await runCli(["config", "--json", ...args], { cwd, env });
+    expect([code, json.code]).toEqual([0, 0]);
+    return { stdout, stderr: json.stderr, settings: JSON.parse(json.stdout) };
+  }
+
+  it("prints the settings of the running hub, and those of the terminal that differ", async () => {
+    const hub = await startHub({ env: { SIGNALBOX_QUOTA: "7", GITHUB_WEBHOOK_SECRET: SECRET } });
+    const env = {
+      SIGNALBOX_DATA: hub.data,
+      SIGNALBOX_LOG_LEVEL: "warn",
+      SIGNALBOX_RATE_LIMIT: "0",
+    };
+    const { stdout, stderr, settings } = await printedConfig(env);
+    expect(stdout).toMatch(/quota +7 +environment +SIGNALBOX_QUOTA/);
+    expect(stdout).toMatch(/secrets\.github +\(set\)/);
+    expect(stdout).not.toContain(SECRET);
+    expect(stdout).toMatch(/logLevel +info +default/);
+    const note = `These are the settings of the hub at ${hub.url}`;
+    expect(stdout).toContain(note);
+    expect(stdout.split(note)[1]).toMatch(/other values.*\n\s*logLevel +warn +environment +\S+\n$/);
+    expect(stderr).toContain(note);
+    expect(settings).toMatchObject({
+      quota: { value: "7", from: "environment", env: "SIGNALBOX_QUOTA" },
+      logLevel: { value: "info", from: "default" },
+    });
+    const withUrl = await printedConfig({
+      SIGNALBOX_URL: hub.url,
+      SIGNALBOX_TOKEN: readHubFile(hub.data).token,
+    });
+    expect(withUrl.settings.quota.value).toBe("7");
+  });
+
+  it("prints the settings of the terminal, and why, if it cannot ask a hub", async () => {
+    const hub = await startHub();
+    await hub.stop("SIGKILL");
+    const stopped = await printedConfig({ SIGNALBOX_DATA: hub.data, SIGNALBOX_QUOTA: "7" });
+    expect(stopped.settings.quota.value).toBe("7");
+    expect(stopped.stdout).toMatch(/No hub runs on \S+\. These are the settings of this terminal/);
+    expect(stopped.stderr).toMatch(/No hub runs on \S+\. These are the settings of this terminal/);
+    const unknown = await printedConfig({ SIGNALBOX_URL: hub.url });
+    expect(unknown.stdout).toMatch(
+      /No response from http.* These are the settings of this terminal/,
+    );
+  });
+});
+
 it("a running hub notifies its clients of pushed flows", async () => {
   const hub = await startHub();
   const env = { SIGNALBOX_DATA: hub.data };
