@@ -45,7 +45,10 @@ export async function startDevice(
   { store, newId, now, hub }: DeviceOptions,
 ) {
   if (!client.grant_types.includes(DEVICE_GRANT))
-    throw new OAuthError("unauthorized_client", "The client has not registered this grant type.");
+    throw new OAuthError(
+      "unauthorized_client",
+      `The client has not registered this grant type. Register it with "grant_types": ["${DEVICE_GRANT}"].`,
+    );
   const device_code = randomSecret("sbd_");
   const user_code = newUserCode();
   const created = await store.createOAuthGrant({
