@@ -4,7 +4,7 @@ import { definitions, type Origin, type SettingName } from "./settings.ts";
 import { withoutPassword } from "./without-password.ts";
 
 /** Formats the value of a setting: a secret as `(set)`, and the database URL without its password. */
-export function formatSetting({ name, value, secret }: Origin): string | null {
+function formatSetting({ name, value, secret }: Origin): string | null {
   if (value === undefined) return null;
   if (name === "databaseUrl") return withoutPassword(String(value));
   if (name === "allowPrivate" && typeof value === "boolean") return value ? "on" : "off";
