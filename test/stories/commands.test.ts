@@ -31,6 +31,8 @@ describe("the executable `signalbox`", () => {
     const { scripts } = readJson(join(hubFolder, "../../package.json"));
     // Without `exec`, a signal that npm forwards would end the shell and not the hub.
     expect(scripts.start).toMatch(/^exec node /);
+    // On Windows, where `exec` is not a command, cmd finds this file in the working folder.
+    expect(readFileSync(join(hubFolder, "../../exec.cmd"), "utf8")).toMatch(/^@%\*$/m);
     const flag = /--max-semi-space-size=\d+/.exec(scripts.start)?.[0];
     expect(readFileSync(bin, "utf8").split("\n")[0]).toBe(`#!/usr/bin/env -S node ${flag}`);
     const { stdout } = spawnSync(bin, ["--version"], { encoding: "utf8" });
