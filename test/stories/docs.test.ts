@@ -1,6 +1,6 @@
 /** The code blocks of the documentation run, and print what the pages show. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { blocksOf, listPages } from "../support/docs/blocks.ts";
+import { blocksOf, brokenLinksOf, listPages } from "../support/docs/blocks.ts";
 import { decisions, jsonChecks, parseJson } from "../support/docs/decisions.ts";
 import { startWorld, type World } from "../support/docs/world.ts";
 
@@ -21,6 +21,10 @@ describe.each(pages)("%s", (page) => {
   it("has a decision in test/support/docs/decisions.ts for every block, and for no other", () => {
     const titles = blocks.filter(({ language }) => !isJson(language)).map(({ title }) => title);
     expect(Object.keys(ofPage).toSorted()).toEqual([...new Set(titles)].toSorted());
+  });
+
+  it("links to files and headings that exist", () => {
+    expect(brokenLinksOf(page)).toEqual([]);
   });
 
   for (const block of blocks) {

@@ -1,6 +1,6 @@
-/** The fenced code blocks of the documentation. */
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+/** The fenced code blocks and the links of the documentation. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 
 const ROOT = join(import.meta.dirname, "../../..");
 
@@ -39,3 +39,25 @@ export function blocksOf(page: string): Block[] {
     };
   });
 }
+
+/** The links of a page to files of the repository that do not exist, or to headings that do not exist. */
+export function brokenLinksOf(page: string): string[] {
+  const text = readFileSync(join(ROOT, page), "utf8");
+  return [...text.matchAll(/\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)/g)].flatMap(
+    ([, path = "", anchor = ""]) => {
+      const target = path === "" ? page : join(dirname(page), path);
+      const isFound =
+        existsSync(join(ROOT, target)) && (anchor === "" || anchorsOf(target).includes(anchor));
+      return isFound ? [] : [`${path}${anchor && `#${anchor}`}`];
+    },
+  );
+}
+
+/** The anchors that GitHub generates for the headings of a page. */
+const anchorsOf = (page: string): string[] =>
+  [...readFileSync(join(ROOT, page), "utf8").matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/\]\([^)]*\)|[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-"),
+  );

@@ -225,6 +225,8 @@ export const decisions: Record<string, Record<string, Decision>> = {
       notRun("needs root"),
     "sudo systemctl stop signalbox": notRun("needs systemd"),
     "npm install && npm run build && npm run release:pack -- release": notRun("needs Docker"),
+    "printf 'POSTGRES_PASSWORD=%s\\nSIGNALBOX_KEY=%s\\nSIGNALBOX_TOKEN=%s\\nGITHUB_WEBHOOK_SECRET=%s\\n' \\":
+      testedIn("test/stories/compose.test.ts"),
     "cd packages/hub": notRun("needs an account of Cloudflare"),
     "npx wrangler dev --config packages/hub/wrangler.jsonc --env preview --port 8787 \\": notRun(
       "needs a fixed port; test/stories/worker.test.ts runs the Worker",
@@ -356,6 +358,15 @@ export const decisions: Record<string, Record<string, Decision>> = {
     }),
   },
   "docs/webhooks.md": {
+    "cloudflared tunnel --url http://127.0.0.1:4747   # prints https://NAME.trycloudflare.com; keep it running":
+      startsHub(
+        {
+          cloudflared: ":",
+          NAME: "some-name",
+          "npm start": "npm start --ignore-scripts",
+        },
+        { cwd: ROOT },
+      ),
     'npx signalbox source add stripe "Shop"     # prints the URL and a secret': run({
       before: (world) => world.shell("npx signalbox source add gitlab"),
       replace: { ID: newestSource },
