@@ -6,6 +6,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
+import { fixedPort } from "../fixed-port.ts";
 import { startHubProcess } from "../hub-process.ts";
 import { WAIT } from "../timeouts.ts";
 import type { Block } from "./blocks.ts";
@@ -209,7 +210,8 @@ export const decisions: Record<string, Record<string, Decision>> = {
     "npx signalbox token create claude": run({ prints: /sbx_/ }),
     "claude --dangerously-load-development-channels server:signalbox": notRun("needs Claude Code"),
     "npx signalbox send github issues --action opened": run(),
-    "npx signalbox bridge sign-in": notRun("waits for a person in a browser"),
+    // The test does not approve the code.
+    "npx signalbox bridge sign-in": run({ env: { DISPLAY: "" }, until: /\/oauth\/device/ }),
     "issues opened in octo/town by mona": notRun("is a message in Claude Code"),
     "grep signalbox ~/.claude/debug/latest": notRun("needs Claude Code"),
   },
@@ -228,9 +230,12 @@ export const decisions: Record<string, Record<string, Decision>> = {
     "printf 'POSTGRES_PASSWORD=%s\\nSIGNALBOX_KEY=%s\\nSIGNALBOX_TOKEN=%s\\nGITHUB_WEBHOOK_SECRET=%s\\n' \\":
       testedIn("test/stories/compose.test.ts"),
     "cd packages/hub": notRun("needs an account of Cloudflare"),
-    "npx wrangler dev --config packages/hub/wrangler.jsonc --env preview --port 8787 \\": notRun(
-      "needs a fixed port; test/stories/worker.test.ts runs the Worker",
-    ),
+    "npx wrangler dev --config packages/hub/wrangler.jsonc --env preview --port 8787 \\": run({
+      replace: { "--port 8787": ({ home }) => `--port 0 --persist-to ${join(home, "worker")}` },
+      cwd: ROOT,
+      env: { WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false" },
+      until: /Ready on http/,
+    }),
   },
   "docs/exec.md": {
     'npx signalbox exec --type issues --repo octocat/hello-world -- claude -p "Triage the issue on stdin"':
@@ -317,10 +322,26 @@ export const decisions: Record<string, Record<string, Decision>> = {
     "npm install @signalbox/triggers @modelcontextprotocol/server @hono/node-server zod": notRun(
       "needs the package on npm",
     ),
-    'import { serve } from "@hono/node-server";': testedIn("test/stories/triggers-package.test.ts"),
-    "node server.mjs": notRun(
-      "starts two servers; test/stories/triggers-package.test.ts starts the first",
-    ),
+    // The next block runs the file.
+    'import { serve } from "@hono/node-server";': ({ text }, { cwd }) =>
+      writeFileSync(join(cwd, "server.mjs"), text),
+    "node server.mjs": async (block, world) => {
+      const port = await fixedPort();
+      const file = join(world.cwd, "server.mjs");
+      writeFileSync(file, readFileSync(file, "utf8").replace("port: 3000", `port: ${port}`));
+      await run({
+        replace: {
+          "node server.mjs": [
+            "node server.mjs & trap 'kill $!' EXIT",
+            `until curl -sS -o server.log http://127.0.0.1:${port} 2>> server.log; do sleep 0.1; done`,
+          ].join("\n"),
+          // The hub of this test runs already.
+          "SIGNALBOX_ALLOW_PRIVATE=127.0.0.1 npm start": "",
+          "127.0.0.1:3000": `127.0.0.1:${port}`,
+        },
+        prints: /^✓ ticks-.*\n {2}2 tools, 1 trigger$/m,
+      })(block, world);
+    },
     "for (const subscription of await triggers.subscriptions()) watch(subscription);":
       compiles(TRIGGERS),
     "createTriggers({ definitions, connectionId: (context) => context.http?.authInfo?.clientId });":

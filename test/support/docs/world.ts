@@ -131,21 +131,21 @@ export async function startWorld() {
         detached: true,
       });
       const output = { stdout: "", stderr: "" };
-      const killAll = () => {
+      const signalAll = (signal: NodeJS.Signals) => {
         try {
-          process.kill(-(child.pid ?? 0), "SIGKILL");
+          process.kill(-(child.pid ?? 0), signal);
         } catch {
           // The group has ended.
         }
       };
-      const timer = setTimeout(killAll, MAX_WAIT_MS);
+      const timer = setTimeout(signalAll, MAX_WAIT_MS, "SIGKILL");
       let hasMatched = false;
       for (const stream of ["stdout", "stderr"] as const)
         child[stream].on("data", (chunk: Buffer) => {
           output[stream] += chunk.toString();
           if (!options.until?.test(output.stdout + output.stderr)) return;
           hasMatched = true;
-          killAll();
+          signalAll("SIGTERM");
         });
       const [code] = (await once(child, "close")) as [number | null];
       clearTimeout(timer);
