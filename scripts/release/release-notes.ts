@@ -1,4 +1,4 @@
-/** Writes the notes of a release from the subjects of its commits. Pure. */
+/** Writes the notes of a release from the changelog and the subjects of its commits. Pure. */
 
 const SECTIONS: readonly [title: string, types: readonly string[]][] = [
   ["New", ["feat"]],
@@ -36,4 +36,11 @@ export function releaseNotes(subjects: readonly string[]): string {
     ),
   ];
   return sections.length === 0 ? "Internal changes only.\n" : sections.join("\n");
+}
+
+/** Returns the text below the heading `## VERSION`, or `## VERSION (DATE)`; undefined if there is none. */
+export function changelogSection(changelog: string, version: string): string | undefined {
+  const [, ...sections] = changelog.split(/^## /m);
+  const section = sections.find((text) => text.split(/[ \n]/, 1)[0] === version);
+  return section && `${section.slice(section.indexOf("\n")).trim()}\n\n`;
 }

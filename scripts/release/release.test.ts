@@ -5,7 +5,7 @@ import { parseYaml } from "@redocly/openapi-core";
 import { describe, expect, it, test } from "vitest";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { type Manifest, PUBLISHED } from "./manifests.ts";
-import { releaseNotes } from "./release-notes.ts";
+import { changelogSection, releaseNotes } from "./release-notes.ts";
 import { releaseOfTag } from "./release-of-tag.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -99,6 +99,38 @@ test("the notes group commits by their type, and omit internal commits", () => {
     ].join("\n"),
   );
   expect(releaseNotes(["test(runs): wait"])).toBe("Internal changes only.\n");
+});
+
+const changelog = "# Changelog\n\n## 1.2.3 (2026-12-01)\n\nFirst.\n\n- one\n\n## 1.2.2\n\nOld.\n";
+
+test.each([
+  ["1.2.3", "First.\n\n- one\n\n"],
+  ["1.2.2", "Old.\n\n"],
+  ["1.2", undefined],
+  ["1.2.30", undefined],
+])("the section %s of the changelog precedes the commits", (version, section) => {
+  expect(changelogSection(changelog, version)).toBe(section);
+});
+
+test("write-notes reports a version that is not in the changelog", () => {
+  const folder = tempFolder();
+  const git = (...args: string[]) => execFileSync("git", args, { cwd: folder });
+  const identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
+  writeFileSync(join(folder, "CHANGELOG.md"), changelog);
+  git("init", "--quiet");
+  git(...identity, "commit", "--quiet", "--allow-empty", "--message", "feat: a thing");
+  for (const tag of ["v1.2.3", "v1.2.4", "v1.2.4-rc.1"]) git("tag", tag);
+  const writeNotes = (tag: string) => {
+    const args = [join(import.meta.dirname, "write-notes.ts"), tag];
+    return spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
+  };
+  expect(writeNotes("v1.2.3").stdout).toBe("First.\n\n- one\n\n## New\n\n- a thing\n");
+  expect(writeNotes("v1.2.4-rc.1").stdout).toBe("## New\n\n- a thing\n");
+  const { status, stderr } = writeNotes("v1.2.4");
+  expect([status, stderr]).toEqual([
+    1,
+    'CHANGELOG.md has no section for this release. Give the section "Not released yet" the heading: ## 1.2.4 (YYYY-MM-DD)\n',
+  ]);
 });
 
 test("write-notes reports a tag that does not exist", () => {
