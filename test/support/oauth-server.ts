@@ -21,6 +21,8 @@ export interface OAuthServerOptions {
   allowsRegistration?: boolean;
   /** Whether the URL of a client id metadata document is accepted as a client id. */
   acceptsMetadataUrls?: boolean;
+  /** `code_challenge_methods_supported` of the metadata; null omits the field. */
+  challengeMethods?: string[] | null;
   /** Offers device codes, which are approved after `approveAfter` token requests. */
   device?: { approveAfter: number };
 }
@@ -31,6 +33,7 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
     expiresIn = 3_600,
     allowsRegistration = true,
     acceptsMetadataUrls = false,
+    challengeMethods = ["S256"],
     device,
   } = options;
   const clients = new Map<string, { redirect_uris: string[]; client_secret?: string }>();
@@ -75,7 +78,7 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
         ...(allowsRegistration && { registration_endpoint: `${origin}/register` }),
         response_types_supported: ["code"],
         grant_types_supported: ["authorization_code", "refresh_token"],
-        code_challenge_methods_supported: ["S256"],
+        ...(challengeMethods && { code_challenge_methods_supported: challengeMethods }),
         token_endpoint_auth_methods_supported: ["none", "client_secret_post"],
         authorization_response_iss_parameter_supported: true,
       });

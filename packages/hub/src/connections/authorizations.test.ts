@@ -278,3 +278,20 @@ it("uses the configured client if the authorization server does not register cli
   await authorize();
   expect(await callTool()).toMatchObject({ isError: false });
 });
+
+it.each([
+  [null, "has no code_challenge_methods_supported"],
+  [["plain"], 'has code_challenge_methods_supported ["plain"], without "S256"'],
+])(
+  "refuses an authorization server without PKCE, before it registers the hub there: %j",
+  async (challengeMethods, problem) => {
+    const { server, authorizations, connection } = await open({ challengeMethods });
+    const failed = await catchError(authorizations.begin(connection, { by, hubUrl: HUB }));
+    expect(failed).toMatchObject({
+      code: "unauthorized",
+      message: expect.stringContaining(`${server.issuer} ${problem}`),
+    });
+    expect(failed.message).not.toContain("redirect URL");
+    expect(server.clients.size).toBe(0);
+  },
+);

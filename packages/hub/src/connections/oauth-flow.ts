@@ -1,5 +1,6 @@
 /** The OAuth authorization code flow, with the MCP SDK. */
 import {
+  type AuthorizationServerMetadata,
   auth as authorize,
   exchangeAuthorization,
   extractWWWAuthenticateParams,
@@ -18,6 +19,7 @@ import { ConnectionError } from "./connection-error.ts";
 import type { OAuthSignIn } from "./credentials.ts";
 import { createEchoMask } from "./echo-mask.ts";
 import type { Grant, GrantedTokens, OAuthFlow, PendingFlow } from "./grant.ts";
+import { quote } from "./quote.ts";
 
 export interface StartOptions {
   server: string;
@@ -68,7 +70,9 @@ export async function startFlow(
           verifier = codeVerifier;
         },
         codeVerifier: () => verifier,
+        // The SDK calls it before it registers the hub.
         saveDiscoveryState: (state) => {
+          assertPkce(state.authorizationServerUrl, state.authorizationServerMetadata);
           discovered = {
             authorizationServer: state.authorizationServerUrl,
             metadata: state.authorizationServerMetadata,
@@ -83,7 +87,7 @@ export async function startFlow(
   } catch (error) {
     const flowFailure = toFlowError(error, auth, []);
     // The SDK's error has no code for a failed registration of the hub.
-    if (!/regist/i.test(flowFailure.message)) throw flowFailure;
+    if (error instanceof ConnectionError || !/regist/i.test(flowFailure.message)) throw flowFailure;
     throw new ConnectionError(
       "unauthorized",
       `${flowFailure.message} Register the hub there with the redirect URL ${redirectUri}, and set client_id.`,
@@ -97,6 +101,24 @@ export async function startFlow(
   const flow = { server, auth, ...discovered, client, resource, verifier, redirectUri };
   return { url: url.href, pending: flow };
 }
+
+/**
+ * MCP requires PKCE, and its clients must refuse an authorization server whose metadata does not list it.
+ * A server without metadata follows MCP 2025-03-26, which fixes its endpoints and requires PKCE too.
+ */
+function assertPkce(server: string, metadata: AuthorizationServerMetadata | undefined): void {
+  const methods = metadata?.code_challenge_methods_supported;
+  if (!metadata || methods?.includes(PKCE_METHOD)) return;
+  const found = methods
+    ? `has code_challenge_methods_supported ${quote(JSON.stringify(methods))}, without "${PKCE_METHOD}"`
+    : "has no code_challenge_methods_supported";
+  throw new ConnectionError(
+    "unauthorized",
+    `The metadata of the authorization server ${quote(server)} ${found}. MCP requires PKCE: the server must support it, and list "${PKCE_METHOD}" in this field.`,
+  );
+}
+
+const PKCE_METHOD = "S256";
 
 /** Reads the metadata URL and the scope from the server's 401 response: discovery cannot guess them. */
 async function challengeOf(server: string, fetch: WebFetch) {
