@@ -9,7 +9,6 @@ describe("an Origin", () => {
   });
   it.each([
     ["http://127.0.0.1:4747", "127.0.0.1:4747"],
-    ["http://192.0.2.7:4747", "192.0.2.7:4747"],
     ["https://192.0.2.7", "192.0.2.7"],
     ["https://192.0.2.7", "192.0.2.7:443"],
     ["https://hub.example", "127.0.0.1:4747"],
@@ -34,6 +33,31 @@ describe("an Origin", () => {
     ["chrome-extension://abc", "127.0.0.1:4747"],
   ])("%s is rejected with the Host %s", (origin, host) => {
     expect(check(host, origin)).toMatchObject({ status: 403, code: "foreign_origin" });
+  });
+});
+
+describe("an http Origin", () => {
+  const checkWith = (publicUrl: string | undefined) =>
+    createHostCheck({ host: "0.0.0.0", port: 4747, publicUrl, hosts: ["hub.example"] });
+
+  it("is accepted with the same Host if the public URL is not https", () => {
+    for (const publicUrl of [undefined, "http://hub.example"]) {
+      const check = checkWith(publicUrl);
+      expect(check("hub.example", "http://hub.example")).toBeUndefined();
+      expect(check("192.0.2.7:4747", "http://192.0.2.7:4747")).toBeUndefined();
+    }
+  });
+
+  it("is rejected if the public URL is https, except for loopback addresses", () => {
+    const check = checkWith("https://hub.example");
+    for (const host of ["hub.example", "hub.example:80", "192.0.2.7:4747"])
+      expect(check(host, `http://${host}`)).toMatchObject({
+        status: 403,
+        code: "foreign_origin",
+        detail: expect.stringContaining("Open https://hub.example instead"),
+      });
+    expect(check("127.0.0.1:9000", "http://127.0.0.1:9000")).toBeUndefined();
+    expect(check("localhost:4747", "http://[::1]:4747")).toBeUndefined();
   });
 });
 

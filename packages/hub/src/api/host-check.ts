@@ -17,11 +17,28 @@ export type HostCheck = (host: string, origin?: string | undefined) => Denied | 
 export function createHostCheck(options: HostCheckOptions): HostCheck {
   const isHubHost = createIsHubHost(options);
   const isHubOrigin = createIsHubOrigin(options);
+  const { publicUrl } = options;
+  const insecureOrigin = new Denied(
+    403,
+    "foreign_origin",
+    `Requests from http pages are rejected, since SIGNALBOX_PUBLIC_URL is https. Open ${publicUrl} instead.`,
+  );
   return (host, origin) => {
     if (host.length > MAX_HOST_LENGTH) return HOST_TOO_LONG;
     if (!isHubHost(host)) return WRONG_HOST;
-    return origin === undefined || isHubOrigin(origin, host) ? undefined : FOREIGN_ORIGIN;
+    if (origin === undefined) return undefined;
+    if (!isHubOrigin(origin, host)) return FOREIGN_ORIGIN;
+    return isHttpsUrl(publicUrl) && isInsecure(origin) ? insecureOrigin : undefined;
   };
+}
+
+export const isHttpsUrl = (url: string | undefined): boolean =>
+  url !== undefined && new URL(url).protocol === "https:";
+
+/** Browsers treat pages of the loopback address like https: the network cannot change them. */
+function isInsecure(origin: string): boolean {
+  const { protocol, hostname } = new URL(origin);
+  return protocol === "http:" && !isLoopback(hostname);
 }
 
 const WRONG_HOST = new Denied(
@@ -87,7 +104,7 @@ function createIsHubOrigin({
     const page = URL.canParse(origin) ? new URL(origin) : undefined;
     if (page?.protocol !== "http:" && page?.protocol !== "https:") return false;
     // The hub does not know the scheme of the request, since a proxy may terminate TLS. So the scheme of
-    // the page is used. `URL` omits default ports.
+    // the page is used here. `URL` omits default ports.
     const requestOrigin = `${page.protocol}//${host}`;
     return (
       page.origin === publicOrigin ||
