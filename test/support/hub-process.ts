@@ -68,7 +68,7 @@ async function startOnce({
   const listening = new Promise<string>((resolve, reject) => {
     const read = (chunk: Buffer) => {
       output += chunk.toString();
-      const url = /^ *Open +(http:\S+)$/m.exec(output)?.[1];
+      const url = /^ *Open +(https?:\S+)$/m.exec(output)?.[1];
       if (!url) return;
       clearTimeout(timer);
       resolve(url);

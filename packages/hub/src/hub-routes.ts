@@ -80,6 +80,7 @@ export function createHubRoutes(options: HubRoutesOptions) {
     checkReady: options.checkReady,
     metrics: ports.metrics,
     checkHost: agents.checkHost,
+    publicUrl: settings.publicUrl,
     // Pages of a local hub redirect to `settings.host`. If people sign in with GitHub they do not, because
     // the callback URL of the App may have another host name.
     pageHost: settings.isPublic || options.hubPeople ? undefined : settings.host,
@@ -90,7 +91,12 @@ export function createHubRoutes(options: HubRoutesOptions) {
     onError: options.onError,
   });
   // The limit applies to the routes that are added below.
-  app.use(limitConcurrency({ yieldToEventLoop: () => new Promise((resolve) => defer(resolve)) }));
+  app.use(
+    limitConcurrency({
+      yieldToEventLoop: () => new Promise((resolve) => defer(resolve)),
+      publicUrl: settings.publicUrl,
+    }),
+  );
   addInboxRoutes(app, {
     authorizeRequest: agents.authorizeRequest,
     inbox: agents.inbox,
@@ -110,7 +116,11 @@ export function createHubRoutes(options: HubRoutesOptions) {
     proxy: settings.proxy,
     rateLimit: settings.rateLimit,
   });
-  addSignInRoute(app, options.sessions, agents.checkHost);
+  addSignInRoute(app, {
+    sessions: options.sessions,
+    checkHost: agents.checkHost,
+    publicUrl: settings.publicUrl,
+  });
   addGithubSignIn(app, {
     github: options.hubPeople?.github,
     people: options.hubPeople?.people,
@@ -204,6 +214,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       store,
       tokens: options.tokens,
       hubInfo: options.hubInfo,
+      publicUrl,
       avatarOrigins: avatarOriginsOf(options),
       now,
     }),

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { createApp } from "./app.ts";
 import { createHostCheck } from "./host-check.ts";
 
-const app = createApp({
+const options: Parameters<typeof createApp>[0] = {
   checkReady: async () => {},
   checkHost: createHostCheck({
     host: "127.0.0.1",
@@ -22,7 +22,8 @@ const app = createApp({
   }),
   pageHost: "127.0.0.1",
   isStopping: () => false,
-});
+};
+const app = createApp(options);
 const get = async (path: string, headers: Record<string, string>) =>
   (await app.request(path, { headers })).status;
 
@@ -63,4 +64,16 @@ it("redirects pages to one host name, after the check of the Host header", async
   expect(response.headers.get("location")).toBe("http://127.0.0.1:4747/sign-in");
   expect((await open("127.0.0.1:4747")).status).toBe(200);
   expect((await open("evil.example")).status).toBe(421);
+});
+
+it("sends Strict-Transport-Security with every response if the public URL is https", async () => {
+  const readHeader = async (publicUrl: string | undefined, path: string) => {
+    const { headers } = await createApp({ ...options, publicUrl }).request(path);
+    return headers.get("strict-transport-security");
+  };
+  for (const path of ["/", "/healthz", "/nothing"]) {
+    expect(await readHeader("https://hub.example", path)).toBe("max-age=31536000");
+    expect(await readHeader("http://hub.example", path)).toBeNull();
+    expect(await readHeader(undefined, path)).toBeNull();
+  }
 });

@@ -4,7 +4,7 @@ import { methodNotAllowed } from "hono/method-not-allowed";
 import { evidenceOfRemoteOrigin } from "../ingest/check-request.ts";
 import { isStorageUnavailable } from "../store/storage-unavailable.ts";
 import { type HomePage, homePage } from "./home.ts";
-import type { HostCheck } from "./host-check.ts";
+import { type HostCheck, isHttpsUrl } from "./host-check.ts";
 import { pageAddress } from "./page-redirect.ts";
 import { deniedResponse, problemResponse, storageUnavailable } from "./problem-response.ts";
 import { createNonce, pageHeaders, type ReadWebFile, STATIC_POLICY, serveWebUi } from "./web-ui.ts";
@@ -13,6 +13,7 @@ export interface AppOptions {
   /** Rejects if the database cannot be written. */
   checkReady: () => Promise<void>;
   checkHost: HostCheck;
+  publicUrl?: string | undefined;
   /** The host name to which pages are redirected. Undefined: pages are served under every host name. */
   pageHost?: string | undefined;
   metrics: { contentType: string; text(): Promise<string> };
@@ -29,6 +30,7 @@ export interface AppOptions {
 export function createApp({
   checkReady,
   checkHost,
+  publicUrl,
   pageHost,
   metrics,
   home,
@@ -38,6 +40,11 @@ export function createApp({
   onError = () => {},
 }: AppOptions) {
   const app = new Hono();
+  if (isHttpsUrl(publicUrl))
+    app.use(async (c, next) => {
+      await next();
+      c.res.headers.set("strict-transport-security", STRICT_TRANSPORT_SECURITY);
+    });
   app.use(
     methodNotAllowed({
       app,
@@ -121,6 +128,9 @@ export function createApp({
   });
   return app;
 }
+
+/** One year, without subdomains: those may belong to other programs. Browsers ignore it over http. */
+const STRICT_TRANSPORT_SECURITY = "max-age=31536000";
 
 const isLocal = (c: Context): boolean =>
   evidenceOfRemoteOrigin({

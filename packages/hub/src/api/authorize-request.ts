@@ -8,7 +8,7 @@ import { audiencesOf, isMcpServer, resourceMetadataUrl } from "../tenants/audien
 import { type Access, type Authorizer, Denied, type Requirement } from "../tenants/authorizer.ts";
 import { DEFAULT_SCOPES } from "../tenants/tokens.ts";
 import type { HostCheck } from "./host-check.ts";
-import { sessionCookie } from "./session-cookie.ts";
+import { createSessionCookie } from "./session-cookie.ts";
 
 /** A `Request`, or as much of one as a host has before it upgrades a connection. */
 export interface RequestHead {
@@ -34,6 +34,7 @@ export function createAuthorizeRequest({
   checkHost,
   publicUrl,
 }: AuthorizeRequestOptions): AuthorizeRequest {
+  const cookie = createSessionCookie(publicUrl);
   return async (request, requirement) => {
     const { method, headers } = request;
     const denied = checkHost(headers.get("host") ?? "", headers.get("origin") ?? undefined);
@@ -46,7 +47,9 @@ export function createAuthorizeRequest({
       undefined;
     const authorization = headers.get("authorization");
     // A proxy may have its own credentials in `Authorization`, such as Basic.
-    const session = bearerToken(authorization) === undefined ? sessionCookie(headers) : undefined;
+    const hasBearer = bearerToken(authorization) !== undefined;
+    if (!hasBearer && cookie.isAmbiguous(headers)) return AMBIGUOUS_SESSION;
+    const session = hasBearer ? undefined : cookie.read(headers);
     if (session !== undefined && !SAFE_METHODS.includes(method) && headers.get("origin") === null)
       return NO_ORIGIN;
     const hub = baseUrl(request, publicUrl);
@@ -88,6 +91,13 @@ export const NO_ORIGIN = new Denied(
   403,
   "foreign_origin",
   "A request with a session cookie must have the header Origin. Programs send a token instead.",
+);
+
+/** The web UI then asks to sign in, which removes the other cookies. */
+const AMBIGUOUS_SESSION = new Denied(
+  401,
+  "session_ambiguous",
+  "The request has several session cookies of this hub. Another site of the same domain may have set one. Sign in again, which removes it: `npx signalbox open` prints a link.",
 );
 
 /** Returns the hub's URL for the client, without a trailing slash. */

@@ -9,10 +9,11 @@ import { bearerToken } from "../lib/bearer-token.ts";
 import { createSemaphore, QueueFull } from "../lib/semaphore.ts";
 import { responseSent } from "./byte-reservations.ts";
 import { problemResponse } from "./problem-response.ts";
-import { sessionCookie } from "./session-cookie.ts";
+import { createSessionCookie } from "./session-cookie.ts";
 
 export interface ConcurrencyLimitOptions {
   yieldToEventLoop: () => Promise<void>;
+  publicUrl?: string | undefined;
   perToken?: number;
   maxQueued?: number;
   slotMs?: number;
@@ -20,10 +21,12 @@ export interface ConcurrencyLimitOptions {
 
 export function limitConcurrency({
   yieldToEventLoop,
+  publicUrl,
   perToken = 32,
   maxQueued = 512,
   slotMs = 1_000,
 }: ConcurrencyLimitOptions): MiddlewareHandler {
+  const cookie = createSessionCookie(publicUrl);
   const slots = createSemaphore({ perKey: perToken, maxQueued });
 
   return async (c, next) => {
@@ -31,7 +34,7 @@ export function limitConcurrency({
     const authorization = c.req.header("authorization");
     const token =
       bearerToken(authorization) ??
-      sessionCookie(c.req.raw.headers) ??
+      cookie.read(c.req.raw.headers) ??
       authorization?.split(" ").at(-1);
     if (token === undefined) return next();
     let release = slots.tryAcquire(token);

@@ -67,7 +67,7 @@ function setup({ publicUrl }: { publicUrl?: string } = {}) {
   const authorizer = createAuthorizer({ store: tokens, now, everyTenant: undefined });
   const app = new Hono();
   addGithubSignIn(app, { github, people, sessions, seal, checkHost, publicUrl, now, log });
-  addSignInRoute(app, sessions, checkHost);
+  addSignInRoute(app, { sessions, checkHost, publicUrl });
   const hubInfo = (url: string) => ({ url }) as never;
   mountRoutes(
     app,
@@ -111,7 +111,7 @@ function setup({ publicUrl }: { publicUrl?: string } = {}) {
     fake.setBrowserUser(login);
     const { location, pair } = await begin(query);
     const result = await request(await authorize(location), { cookie: pair });
-    return { ...result, session: pairOf(result.cookies[1] ?? "") };
+    return { ...result, session: pairOf(result.cookies.at(-1) ?? "") };
   };
   const call = (session: string, method: string, path: string, body?: unknown) =>
     request(path, { method, cookie: session, body });
@@ -128,29 +128,31 @@ it("creates a session of the person, and opens the page on which the sign-in beg
   expect(searchParams.get("redirect_uri")).toBe(`${ORIGIN}/oauth/callback`);
   expect(searchParams.get("code_challenge_method")).toBe("S256");
   expect(cookie).toMatch(
-    /^signalbox_github_4747=v1\.\S+; Max-Age=600; Path=\/oauth\/callback; HttpOnly; SameSite=Lax$/,
+    /^signalbox_github_4747=v1\.\S+; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/,
   );
   expect(decodeURIComponent(cookie)).not.toContain(searchParams.get("state"));
   const { response, text, cookies } = await request(await authorize(location), { cookie: pair });
   expect(response.status).toBe(200);
   expect(text).toContain('content="0; url=/inbox?type=issues"');
-  expect(cookies).toEqual([
-    expect.stringMatching(/^signalbox_github_4747=; Max-Age=0;/),
+  const removed = cookies.slice(0, -1);
+  for (const cookie of removed) expect(cookie).toMatch(/^signalbox_github_4747=; Max-Age=0;/);
+  expect(removed).toContainEqual(expect.stringContaining("Path=/oauth/callback"));
+  expect(cookies.slice(-1)).toEqual([
     expect.stringMatching(/^signalbox_session_4747=[\w-]{43}; .*HttpOnly; SameSite=Strict$/),
   ]);
-  expect((await call(pairOf(cookies[1] ?? ""), "GET", "/api/session")).json).toMatchObject({
+  expect((await call(pairOf(cookies.at(-1) ?? ""), "GET", "/api/session")).json).toMatchObject({
     name: "web UI of ada",
     tenants: [acme, umbrella],
     person: { login: "ada", roles: { [acme]: "admin", [umbrella]: "member" } },
   });
 });
 
-it("sets `Secure` cookies if the public URL is https", async () => {
+it("sets `Secure` cookies with the prefix __Host- if the public URL is https", async () => {
   const { begin } = setup({ publicUrl: "https://hub.example/" });
   const { location, cookie } = await begin();
   const { searchParams } = new URL(location);
   expect(searchParams.get("redirect_uri")).toBe("https://hub.example/oauth/callback");
-  expect(cookie).toMatch(/^signalbox_github=.*; Secure$/);
+  expect(cookie).toMatch(/^__Host-signalbox_github=.*; Path=\/;.*; Secure$/);
 });
 
 it("rejects a callback of a sign-in that another browser began", async () => {

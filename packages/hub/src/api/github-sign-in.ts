@@ -12,20 +12,19 @@ import { beginSignIn, PENDING_MS, resumeSignIn } from "../tenants/pending-sign-i
 import type { People } from "../tenants/people.ts";
 import type { Sessions } from "../tenants/sessions.ts";
 import { baseUrl } from "./authorize-request.ts";
-import { readCookie, writeCookie } from "./cookie.ts";
+import { createCookie } from "./cookie.ts";
 import { escapeHtml } from "./home.ts";
 import type { HostCheck } from "./host-check.ts";
 import { reopenPage } from "./oauth-html.ts";
 import { deniedResponse } from "./problem-response.ts";
 import { returnPath } from "./return-path.ts";
 import type { RouteDescription } from "./route.ts";
-import { sessionCookie, setSession } from "./session-cookie.ts";
+import { createSessionCookie } from "./session-cookie.ts";
 import { createNonce, pageHeaders, STATIC_POLICY } from "./web-ui.ts";
 
 const PATH = "/auth/github";
 /** The same path as in the earlier Worker, so that its GitHub App needs no change. */
 const CALLBACK = "/oauth/callback";
-const COOKIE = "signalbox_github";
 /** The query parameter that marks a page which has reopened itself, so that it does so only once. */
 const REOPENED = "reopened";
 
@@ -65,14 +64,9 @@ export function addGithubSignIn(app: Hono, options: GithubSignIn): void {
   });
   if (!github || !people) return;
 
-  const cookie = (request: Request, value: string, maxAgeMs: number) =>
-    writeCookie(request.headers, COOKIE, value, {
-      // GitHub redirects the browser to the callback: with `Strict`, the cookie would be missing there.
-      sameSite: "Lax",
-      path: CALLBACK,
-      maxAgeMs,
-      isHttps: baseUrl(request, publicUrl).startsWith("https:"),
-    });
+  const sessionCookie = createSessionCookie(publicUrl);
+  // GitHub redirects the browser to the callback: with `Strict`, the cookie would be missing there.
+  const pendingCookie = createCookie({ name: "signalbox_github", sameSite: "Lax" }, publicUrl);
 
   app.get(PATH, async (c) => {
     const request = c.req.raw;
@@ -85,39 +79,39 @@ export function addGithubSignIn(app: Hono, options: GithubSignIn): void {
       seal,
       {
         returnTo: returnPath(searchParams.get("return_to")),
-        formerSession: sessionCookie(request.headers),
+        formerSession: sessionCookie.read(request.headers),
       },
       now(),
     );
     const redirectUri = `${baseUrl(request, publicUrl)}${CALLBACK}`;
-    return redirect(github.authorizeUrl({ ...started, redirectUri }), [
-      cookie(request, started.cookie, PENDING_MS),
-    ]);
+    return redirect(
+      github.authorizeUrl({ ...started, redirectUri }),
+      pendingCookie.set(request, started.cookie, PENDING_MS),
+    );
   });
 
   app.get(CALLBACK, async (c) => {
     const request = c.req.raw;
     const { state, code, error } = c.req.query();
     const fail = (problem: SignInProblem) =>
-      redirect(`/sign-in?problem=${problem}`, [cookie(request, "", 0)]);
-    const pending = await resumeSignIn(seal, readCookie(request.headers, COOKIE), state, now());
+      redirect(`/sign-in?problem=${problem}`, pendingCookie.set(request, "", 0));
+    const pending = await resumeSignIn(seal, pendingCookie.read(request.headers), state, now());
     if (!pending) return fail("stale");
     if (code === undefined) return fail(error === "access_denied" ? "denied" : "rejected");
-    const base = baseUrl(request, publicUrl);
-    const tokens = await github.exchangeCode(code, pending.verifier, `${base}${CALLBACK}`);
+    const redirectUri = `${baseUrl(request, publicUrl)}${CALLBACK}`;
+    const tokens = await github.exchangeCode(code, pending.verifier, redirectUri);
     const person = tokens.outcome === "ok" ? await people.signIn(tokens.value) : tokens;
     if (person.outcome !== "ok") {
       log.warn({ reason: person.message }, "a sign-in with GitHub failed");
       return fail(person.outcome);
     }
     // The callback request has the session cookie only if GitHub is on the same site as the hub.
-    const former = [pending.formerSession, sessionCookie(request.headers)];
+    const former = [pending.formerSession, sessionCookie.read(request.headers)];
     for (const secret of new Set(former)) if (secret !== undefined) await sessions.end(secret);
     const session = await sessions.openFor(person.value);
-    const isHttps = base.startsWith("https:");
     return pageThatOpens(pending.returnTo, [
-      cookie(request, "", 0),
-      setSession(request.headers, session.secret, session.maxAgeMs, isHttps),
+      ...pendingCookie.set(request, "", 0),
+      ...sessionCookie.set(request, session.secret, session.maxAgeMs),
     ]);
   });
 }

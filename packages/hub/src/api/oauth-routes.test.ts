@@ -99,7 +99,7 @@ async function setup({
   /** Returns a browser that is signed in. */
   const signIn = async (grant: SessionAccess = OPERATOR) => {
     const session = await sessions.open(await sessions.createCode(grant));
-    const cookie = `signalbox_session=${session?.secret}`;
+    const cookie = `__Host-signalbox_session=${session?.secret}`;
     const get = (path: string) => send(path, { headers: { cookie } });
     const submit = (
       action: string,

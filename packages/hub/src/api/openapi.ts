@@ -97,7 +97,7 @@ export function openApi({
           in: "cookie",
           name: "signalbox_session",
           description:
-            "The session of the web UI. If the hub's address has a port, `_PORT` follows the name. Requests that change something need the header `Origin`.",
+            "The session of the web UI. If the hub's address has a port, `_PORT` follows the name; if its public URL is https, the name begins with `__Host-`. Requests that change something need the header `Origin`.",
         },
         callbackToken: {
           type: "http",

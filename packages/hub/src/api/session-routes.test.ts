@@ -15,16 +15,16 @@ import { addSignInRoute, sessionRoutes } from "./session-routes.ts";
 const ORIGIN = "http://127.0.0.1:4747";
 const MINUTE = 60_000;
 
-function setup() {
+function setup(publicUrl?: string) {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   let time = Date.UTC(2026, 10, 16);
   const now = () => time;
   const sessions = createSessions({ store, tokens: store, newId: createIds(), now });
   const authorizer = createAuthorizer({ store, now, everyTenant: ["local"] });
-  const checkHost = createHostCheck({ host: "127.0.0.1", port: 4747, publicUrl: undefined });
+  const checkHost = createHostCheck({ host: "127.0.0.1", port: 4747, publicUrl });
   const app = new Hono();
-  addSignInRoute(app, sessions, checkHost);
+  addSignInRoute(app, { sessions, checkHost, publicUrl });
   const hubInfo = (url: string) => ({
     version: "1",
     url,
@@ -40,8 +40,8 @@ function setup() {
   });
   mountRoutes(
     app,
-    sessionRoutes({ sessions, store, tokens: store, hubInfo, now }),
-    createAuthorizeRequest({ authorizer, checkHost }),
+    sessionRoutes({ sessions, store, tokens: store, hubInfo, publicUrl, now }),
+    createAuthorizeRequest({ authorizer, checkHost, publicUrl }),
   );
   const request = async (
     method: string,
@@ -133,6 +133,46 @@ describe("signing in", () => {
     expect((await signIn(code, { origin: "null" })).status).toBe(403);
     const secure = await signIn(code, { origin: "https://127.0.0.1:4747" });
     expect(secure.headers.get("set-cookie")).toContain("; Secure");
+  });
+
+  it("sets a Secure cookie with the prefix __Host- if the public URL is https", async () => {
+    const { sessions, request, signIn, cookieOf } = setup("https://hub.example");
+    const host = "hub.example";
+    const code = await sessions.createCode(OPERATOR);
+    expect((await signIn(code, { host, origin: "http://hub.example" })).status).toBe(403);
+    const response = await signIn(code, { host, origin: "https://hub.example" });
+    expect(response.headers.getSetCookie()).toEqual([
+      expect.stringMatching(
+        /^__Host-signalbox_session=[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+      ),
+    ]);
+    const cookie = cookieOf(response);
+    expect((await request("GET", "/api/session", { host, cookie })).status).toBe(200);
+    const former = cookie.replace("__Host-", "");
+    expect((await request("GET", "/api/session", { host, cookie: former })).status).toBe(401);
+  });
+
+  it("removes other cookies of the same name, with which the session would be ambiguous", async () => {
+    const { sessions, request, signIn } = setup("http://hub.dev.example");
+    const host = "hub.dev.example";
+    const code = await sessions.createCode(OPERATOR);
+    const cookie = "signalbox_session=of-a-sibling; signalbox_session=own";
+    const denied = await request("GET", "/api/session", { host, cookie });
+    expect([denied.status, await codeOf(denied)]).toEqual([401, "session_ambiguous"]);
+    const response = await signIn(code, { host, cookie, origin: "http://hub.dev.example" });
+    const set = response.headers.getSetCookie();
+    expect(set.at(-1)).toMatch(/^signalbox_session=[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly/);
+    const scopes = set.slice(0, -1).map((value) => {
+      const [, scope] = /^signalbox_session=; Max-Age=0; (Path=.+)$/.exec(value) ?? [];
+      return scope;
+    });
+    expect(scopes).toEqual(
+      ["/", "/api", "/api/", "/api/session"].flatMap((path) =>
+        ["", "; Domain=hub.dev.example", "; Domain=dev.example"].map(
+          (domain) => `Path=${path}${domain}`,
+        ),
+      ),
+    );
   });
 
   it.each([{}, { code: 1 }, { code: "" }, { code: "x", more: 1 }, { code: "x".repeat(2000) }])(

@@ -16,7 +16,7 @@ import { type GetHubInfo, hubInfoView } from "./hub-info.ts";
 import { deniedResponse, errorResponse } from "./problem-response.ts";
 import { readJson, TOO_LARGE } from "./read-json.ts";
 import { defineRoute, type Route, type RouteDescription } from "./route.ts";
-import { clearSession, sessionCookie, setSession } from "./session-cookie.ts";
+import { createSessionCookie } from "./session-cookie.ts";
 import { iso, isoOrNull } from "./views.ts";
 
 const tag = "session";
@@ -69,6 +69,7 @@ export interface SessionRoutes {
   store: Pick<Store, "getPerson" | "getToken" | "revokeToken">;
   tokens: TokenLookup;
   hubInfo: GetHubInfo;
+  publicUrl?: string | undefined;
   /** The origins of avatars that browsers may load. */
   avatarOrigins?: readonly string[];
   now: () => number;
@@ -82,9 +83,11 @@ export function sessionRoutes({
   store,
   tokens,
   hubInfo,
+  publicUrl,
   avatarOrigins = [],
   now,
 }: SessionRoutes): Route[] {
+  const cookie = createSessionCookie(publicUrl);
   return [
     defineRoute({
       method: "get",
@@ -125,7 +128,7 @@ export function sessionRoutes({
         await store.revokeToken(session.id, now());
         return new Response(null, {
           status: 204,
-          headers: { "set-cookie": clearSession({ get: header }) },
+          headers: { "set-cookie": cookie.clear({ get: header }) },
         });
       },
     }),
@@ -190,7 +193,14 @@ const UNKNOWN_CODE = new Denied(
   "The link was used, has expired, or is from another hub. `npx signalbox open` prints a new link.",
 );
 
-export function addSignInRoute(app: Hono, sessions: Sessions, checkHost: HostCheck): void {
+export interface SignInOptions {
+  sessions: Sessions;
+  checkHost: HostCheck;
+  publicUrl?: string | undefined;
+}
+
+export function addSignInRoute(app: Hono, { sessions, checkHost, publicUrl }: SignInOptions): void {
+  const cookie = createSessionCookie(publicUrl);
   app.post(signInRoute.path, async (c) => {
     const origin = c.req.header("origin");
     const denied =
@@ -201,13 +211,16 @@ export function addSignInRoute(app: Hono, sessions: Sessions, checkHost: HostChe
       const { code } = signInBody.parse(body === TOO_LARGE ? undefined : body);
       const session = await sessions.open(code);
       if (!session) return deniedResponse(UNKNOWN_CODE);
-      const { headers } = c.req.raw;
-      const former = sessionCookie(headers);
+      const former = cookie.read(c.req.raw.headers);
       if (former !== undefined) await sessions.end(former);
-      const cookie = setSession(headers, session.secret, session.maxAgeMs);
       return new Response(null, {
         status: 204,
-        headers: { "set-cookie": cookie, "cache-control": "no-store" },
+        headers: [
+          ["cache-control", "no-store"],
+          ...cookie
+            .set(c.req.raw, session.secret, session.maxAgeMs)
+            .map((value): [string, string] => ["set-cookie", value]),
+        ],
       });
     } catch (error) {
       return errorResponse(error);

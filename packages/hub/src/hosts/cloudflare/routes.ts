@@ -8,7 +8,7 @@
  * values, never promises: in a Worker, a request cannot await a promise of another request.
  */
 import { separateQueryToken } from "../../api/query-token.ts";
-import { sessionCookie } from "../../api/session-cookie.ts";
+import { createSessionCookie } from "../../api/session-cookie.ts";
 import { checkSignature } from "../../ingest/check-signature.ts";
 import { mediaType } from "../../ingest/decode.ts";
 import { createEndpoints } from "../../ingest/endpoints.ts";
@@ -38,7 +38,7 @@ export async function forward(
     const exists = tenant !== null && (await tenantExists(env, tenant));
     return (exists ? storeObject(env, tenant) : registryObject(env)).fetch(request);
   }
-  const [tenant, another] = await tenantsOf(request, env);
+  const [tenant, another] = await tenantsOf(request, env, settings);
   if (tenant === undefined) return registryObject(env).fetch(request);
   return (another === undefined ? storeObject(env, tenant) : agentObject(env, tenant)).fetch(
     request,
@@ -75,12 +75,16 @@ const tenantOfInstallation = createLookUp(
 );
 
 /** The requested tenants that the token or session can access. If empty, the registry serves the request. */
-async function tenantsOf(request: Request, env: Bindings): Promise<readonly string[]> {
+async function tenantsOf(
+  request: Request,
+  env: Bindings,
+  { publicUrl }: Settings,
+): Promise<readonly string[]> {
   const { headers, url } = request;
   const secret =
     bearerToken(headers.get("authorization")) ??
     separateQueryToken(pathOf(url)).token ??
-    sessionCookie(headers);
+    createSessionCookie(publicUrl).read(headers);
   if (!secret) return [];
   const granted = (await grantedTenants(env, await sha256Hex(secret))) ?? [];
   const requested = new URL(url).searchParams.get("tenant") ?? headers.get("x-signalbox-tenant");

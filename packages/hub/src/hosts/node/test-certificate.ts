@@ -14,7 +14,8 @@ const text = (tag: number, value: string) => der(tag, Buffer.from(value));
 const pem = (label: string, bytes: Buffer) =>
   `-----BEGIN ${label}-----\n${bytes.toString("base64")}\n-----END ${label}-----\n`;
 
-const ED25519 = sequence(oid(0x2b, 0x65, 0x70));
+/** Chromium does not support Ed25519 in certificates. */
+const ECDSA_WITH_SHA256 = sequence(oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02));
 const COMMON_NAME = oid(0x55, 0x04, 0x03);
 const SUBJECT_ALT_NAME = oid(0x55, 0x1d, 0x11);
 
@@ -23,7 +24,7 @@ export function makeCertificate({
   ipv4 = [] as string[],
   until = "20990101000000Z",
 }): { key: string; cert: string } {
-  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const name = sequence(der(0x31, sequence(COMMON_NAME, text(0x0c, "signalbox test"))));
   const altNames = [
     ...names.map((dnsName) => text(0x82, dnsName)),
@@ -32,16 +33,16 @@ export function makeCertificate({
   const body = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))), // version 3
     der(0x02, Buffer.from([1])), // serial number
-    ED25519,
+    ECDSA_WITH_SHA256,
     name,
     sequence(text(0x18, "20000101000000Z"), text(0x18, until)),
     name,
     publicKey.export({ type: "spki", format: "der" }),
     der(0xa3, sequence(sequence(SUBJECT_ALT_NAME, der(0x04, sequence(...altNames))))),
   );
-  const signature = der(0x03, Buffer.from([0]), sign(null, body, privateKey));
+  const signature = der(0x03, Buffer.from([0]), sign("sha256", body, privateKey));
   return {
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-    cert: pem("CERTIFICATE", sequence(body, ED25519, signature)),
+    cert: pem("CERTIFICATE", sequence(body, ECDSA_WITH_SHA256, signature)),
   };
 }
