@@ -221,6 +221,7 @@ describe.each<Backend>(["SQLite", "workerd"])("a token, on %s", (backend) => {
       "inbox:write": await api.token("--scope", "inbox:write"),
       "flows:call": await api.token("--scope", "flows:call"),
       "runs:read": await api.token("--scope", "runs:read"),
+      "metrics:read": await api.token("--scope", "metrics:read"),
     };
     for (const { method, path, route, scope } of all) {
       const body =

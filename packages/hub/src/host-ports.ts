@@ -119,6 +119,8 @@ export interface HubSettings {
   limits?: BodyLimits | undefined;
   /** Whether other machines can reach the hub. */
   isPublic: boolean;
+  /** Whether `/metrics` needs a token. */
+  metricsNeedToken: boolean;
   /** `single`: one tenant, "local". `github`: one tenant for each account that installs the GitHub App. */
   tenancy: "single" | "github";
   /**

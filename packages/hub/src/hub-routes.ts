@@ -2,6 +2,7 @@
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { createApp } from "./api/app.ts";
 import { addClientMetadataRoute } from "./api/authorization-routes.ts";
+import { createAuthorizeMetrics } from "./api/authorize-metrics.ts";
 import { avatarOrigins } from "./api/avatars.ts";
 import { limitConcurrency } from "./api/concurrency-limit.ts";
 import { describedRoutes } from "./api/described-routes.ts";
@@ -79,6 +80,13 @@ export function createHubRoutes(options: HubRoutesOptions) {
   const app = createApp({
     checkReady: options.checkReady,
     metrics: ports.metrics,
+    authorizeMetrics: settings.metricsNeedToken
+      ? createAuthorizeMetrics({
+          authorizeRequest: agents.authorizeRequest,
+          tokens: options.tokens,
+          tenancy: settings.tenancy,
+        })
+      : undefined,
     checkHost: agents.checkHost,
     publicUrl: settings.publicUrl,
     // Pages of a local hub redirect to `settings.host`. If people sign in with GitHub they do not, because

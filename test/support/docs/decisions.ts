@@ -313,6 +313,8 @@ export const decisions: Record<string, Record<string, Decision>> = {
         await hub.stop();
       }
     },
+    "npx signalbox token create prometheus --scope metrics:read": run({ prints: /metrics:read/ }),
+    "scrape_configs:": notRun("a configuration of Prometheus"),
     "export SIGNALBOX_URL=https://hub.example.com SIGNALBOX_TOKEN=sbx_…": run(),
   },
   "docs/sign-in.md": {

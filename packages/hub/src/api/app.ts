@@ -3,6 +3,7 @@ import { type Context, Hono } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { evidenceOfRemoteOrigin } from "../ingest/check-request.ts";
 import { isStorageUnavailable } from "../store/storage-unavailable.ts";
+import type { Denied } from "../tenants/authorizer.ts";
 import { type HomePage, homePage } from "./home.ts";
 import { type HostCheck, isHttpsUrl } from "./host-check.ts";
 import { pageAddress } from "./page-redirect.ts";
@@ -17,6 +18,8 @@ export interface AppOptions {
   /** The host name to which pages are redirected. Undefined: pages are served under every host name. */
   pageHost?: string | undefined;
   metrics: { contentType: string; text(): Promise<string> };
+  /** Undefined if the metrics need no token. */
+  authorizeMetrics?: ((request: Request) => Promise<Denied | undefined>) | undefined;
   /** Returns the data of the start page. `isLocal`: no header shows that the request comes from another machine. */
   home: (isLocal: boolean) => Promise<HomePage>;
   /** Undefined if the host does not serve the web UI. */
@@ -33,6 +36,7 @@ export function createApp({
   publicUrl,
   pageHost,
   metrics,
+  authorizeMetrics,
   home,
   readWebFile,
   imageOrigins,
@@ -90,9 +94,11 @@ export function createApp({
       return storageUnavailable(`The database cannot be written: ${reason}`);
     }
   });
-  app.get("/metrics", async (c) =>
-    c.body(await metrics.text(), 200, { "content-type": metrics.contentType }),
-  );
+  app.get("/metrics", async (c) => {
+    const denied = await authorizeMetrics?.(c.req.raw);
+    if (denied) return deniedResponse(denied);
+    return c.body(await metrics.text(), 200, { "content-type": metrics.contentType });
+  });
   const serveStartPage = async (c: Context) => {
     const nonce = createNonce();
     return new Response(homePage(await home(isLocal(c)), nonce), {

@@ -2,11 +2,13 @@
  * Describes the routes that `mountRoutes` does not serve, for the OpenAPI document. Some of the schemas
  * also validate requests.
  */
+
 import { z } from "zod";
 import { eventSchema, statusSchema, summarySchema } from "../inbox/event-schema.ts";
 import { MAX_TIMESTAMP } from "../ingest/callback/parse-callback.ts";
 import { MAX_ID, MAX_TYPE } from "../ingest/check-text.ts";
 import { TRIGGER_CALLBACK } from "../ingest/receive-request.ts";
+import { METRICS_SCOPE } from "./authorize-metrics.ts";
 import type { RouteDescription } from "./route.ts";
 import { limitQuery } from "./views.ts";
 
@@ -213,6 +215,7 @@ const metaRoutes: RouteDescription[] = [
     summary: "Get the metrics in the Prometheus format",
     tag: "meta",
     scope: undefined,
+    optionalScope: METRICS_SCOPE,
     response: { status: 200, type: "text/plain" },
   },
 ];

@@ -8,6 +8,7 @@ const SCOPE_DESCRIPTIONS: Record<Scope, string> = {
   "inbox:write": "Claim events, and mark them as processed",
   "flows:call": "Call the tools of apps",
   "runs:read": "Read runs and their steps",
+  "metrics:read": "Read the metrics of the hub",
   admin: "Everything: also flows, connections, secrets, tokens and settings",
 };
 

@@ -8,6 +8,7 @@ import { openSqlite } from "../store/backends/sqlite.ts";
 import { createAuthorizer, Denied } from "../tenants/authorizer.ts";
 import { challengeOf } from "../tenants/oauth/pkce.ts";
 import { createSessions, OPERATOR, type SessionAccess } from "../tenants/sessions.ts";
+import { DEFAULT_SCOPES } from "../tenants/tokens.ts";
 import { withPeople } from "../tenants/with-people.ts";
 import { createAuthorizeRequest } from "./authorize-request.ts";
 import { createHostCheck } from "./host-check.ts";
@@ -192,7 +193,7 @@ it("publishes the metadata of the authorization server and of each resource", as
       resource_name: "Signalbox",
       resource_documentation: `${HUB}/`,
       authorization_servers: [HUB],
-      scopes_supported: ["inbox:read", "inbox:write", "flows:call", "runs:read", "admin"],
+      scopes_supported: [...DEFAULT_SCOPES, "runs:read", "metrics:read", "admin"],
       bearer_methods_supported: ["header"],
     });
 });

@@ -187,11 +187,16 @@ function operation(route: RouteDescription) {
   };
 }
 
-function securityOf({ scope, needsCallbackToken }: RouteDescription) {
+function securityOf({ scope, optionalScope, needsCallbackToken }: RouteDescription) {
   if (needsCallbackToken)
     return {
       description: "Requires the callback token of a trigger.",
       security: [{ callbackToken: [] }],
+    };
+  if (optionalScope !== undefined)
+    return {
+      description: `Requires a token or a session with the scope \`${optionalScope}\` if the hub is public, unless a setting allows requests without one.`,
+      security: [{}, { token: [optionalScope] }, { session: [] }],
     };
   if (scope === undefined) return { description: "Requires no token.", security: [] };
   const [condition, scopes] =

@@ -74,6 +74,8 @@ export interface RouteDescription {
   summary: string;
   /** The scope that the token must have; undefined if the route needs no token. */
   scope: Scope | AnyScope | undefined;
+  /** The scope that the token must have if a setting of the hub requires a token. */
+  optionalScope?: Scope;
   /** Whether the route needs the callback token of a trigger instead, which the hub sends with `TRIGGER_CONFIGURE`. */
   needsCallbackToken?: boolean;
   /** Whether the route concerns no single tenant, so that the request does not have to name one. */

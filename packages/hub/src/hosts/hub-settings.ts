@@ -28,6 +28,8 @@ export function hubSettings(settings: Settings, storedSecretCount: number): Deri
       webhookValues: settings.maxWebhookValues,
     },
     isPublic: settings.isPublic,
+    metricsNeedToken:
+      settings.metrics === "token" || (settings.metrics === "auto" && settings.isPublic),
     tenancy: settings.tenancy,
     adminToken: settings.token,
     secrets: settings.secrets,

@@ -162,6 +162,16 @@ describe("a hub", () => {
     expect(read({ env }).isPublic).toBe(isPublic);
   });
 
+  it.each([
+    [{}, false],
+    [{ SIGNALBOX_PUBLIC_URL: "https://hub.example" }, true],
+    [{ HOST: "0.0.0.0" }, true],
+    [{ HOST: "0.0.0.0", SIGNALBOX_METRICS: "open" }, false],
+    [{ SIGNALBOX_METRICS: "token" }, true],
+  ])("with %o needs a token for metrics: %s", (env, metricsNeedToken) => {
+    expect(hubSettings(read({ env }), 0).metricsNeedToken).toBe(metricsNeedToken);
+  });
+
   it("that is public does not start without a secret, or with --allow-unsigned", () => {
     expect(() => assertSafe(read({ env: { HOST: "0.0.0.0" } }), 0)).toThrow(
       /Set GITHUB_WEBHOOK_SECRET/,

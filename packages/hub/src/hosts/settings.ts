@@ -120,6 +120,7 @@ export const definitions = {
   acceptLostKey: setting({ env: "SIGNALBOX_ACCEPT_LOST_KEY", flag: "accept-lost-key", help: "start although the key cannot decrypt the stored secrets, so that you can enter them again", schema: boolean.default(false) }),
   url: setting({ env: "SIGNALBOX_URL", flag: "url", help: "the hub that the command uses; if unset, the one that runs on the data folder", schema: url.optional() }),
   allowUnsigned: setting({ env: "SIGNALBOX_ALLOW_UNSIGNED", flag: "allow-unsigned", help: "accept webhooks without a signature (only on a loopback address)", schema: boolean.default(false) }),
+  metrics: setting({ env: "SIGNALBOX_METRICS", flag: "metrics", help: "who can read /metrics: auto (a token with the scope metrics:read when the hub is public, else everyone), token or open", schema: choice(["auto", "token", "open"]).default("auto") }),
   githubIpAllowlist: setting({ env: "GITHUB_IP_ALLOWLIST", flag: "github-ip-allowlist", help: "accept webhooks of GitHub only from its IP addresses: auto (on when the hub is public), on or off", schema: choice(["auto", "on", "off"]).default("auto") }),
   githubApiUrl: setting({ env: "GITHUB_API_URL", flag: "github-api-url", help: "the URL of GitHub's API", schema: url.default("https://api.github.com") }),
   githubUrl: setting({ env: "GITHUB_URL", flag: "github-url", help: "the URL of GitHub's web site", schema: url.default("https://github.com") }),

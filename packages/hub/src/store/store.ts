@@ -298,7 +298,13 @@ export interface InstallationUpdate extends Omit<Installation, "removed_at"> {
   change: "removed" | "restored" | null;
 }
 
-export type Scope = "inbox:read" | "inbox:write" | "flows:call" | "runs:read" | "admin";
+export type Scope =
+  | "inbox:read"
+  | "inbox:write"
+  | "flows:call"
+  | "runs:read"
+  | "metrics:read"
+  | "admin";
 
 /**
  * `sign_in`: a code that can be exchanged once for a session. `session`: a browser that is signed in.

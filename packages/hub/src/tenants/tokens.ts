@@ -11,6 +11,7 @@ export const scopes: readonly Scope[] = [
   "inbox:write",
   "flows:call",
   "runs:read",
+  "metrics:read",
   "admin",
 ];
 /** The scopes that an agent needs, for its inbox and the tools of apps. */

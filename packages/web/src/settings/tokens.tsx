@@ -21,7 +21,14 @@ import { Loaded } from "../ui/loaded.tsx";
 import { toasts } from "../ui/toast.tsx";
 
 /** By default, a new token has the first three. */
-const SCOPES = ["inbox:read", "inbox:write", "flows:call", "runs:read", "admin"] as const;
+const SCOPES = [
+  "inbox:read",
+  "inbox:write",
+  "flows:call",
+  "runs:read",
+  "metrics:read",
+  "admin",
+] as const;
 
 export function Tokens() {
   /** A token is the one to revoke. */

@@ -1,18 +1,20 @@
-/** A hub whose public URL is https. A proxy terminates TLS, so requests reach the hub over http. */
+/** A public hub, whose URL is https. A proxy terminates TLS, so requests reach the hub over http. */
 import { readFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
 import { ADMIN, type Backend, startApi } from "../support/api-client.ts";
+import { createTokenByApi } from "../support/create-token.ts";
 
 const HOST = "hub.example";
 const BACKENDS: Backend[] = ["SQLite", "PostgreSQL", "workerd"];
 
-async function startHttpsHub(backend: Backend) {
+async function startPublicHub(backend: Backend, extraEnv: Record<string, string> = {}) {
   const { hub, env } = await startApi(backend, {
     SIGNALBOX_PUBLIC_URL: `https://${HOST}`,
     GITHUB_IP_ALLOWLIST: "off",
+    ...extraEnv,
   });
   const address: string =
     backend === "workerd"
@@ -32,11 +34,11 @@ async function startHttpsHub(backend: Backend) {
     const { statusCode: status = 0, headers: received } = response;
     return { status, headers: received, text: await text(response) };
   };
-  return { send };
+  return { send, createToken: (...args: string[]) => createTokenByApi(address, ADMIN, ...args) };
 }
 
 it.each(BACKENDS)("signs in only over https, with a __Host- cookie, on %s", async (backend) => {
-  const { send } = await startHttpsHub(backend);
+  const { send } = await startPublicHub(backend);
   const link = await send("POST", "/api/session/links", { authorization: `Bearer ${ADMIN}` });
   const { url } = JSON.parse(link.text) as { url: string };
   const code = /^https:\/\/hub\.example\/sign-in#code=(.+)$/.exec(url)?.[1];
@@ -56,4 +58,46 @@ it.each(BACKENDS)("signs in only over https, with a __Host- cookie, on %s", asyn
   expect((await send("GET", "/api/session", { cookie: former })).status).toBe(401);
   const twice = await send("GET", "/api/session", { cookie: `${cookie}; ${cookie}` });
   expect([twice.status, JSON.parse(twice.text).code]).toEqual([401, "session_ambiguous"]);
+});
+
+it.each(BACKENDS)("serves metrics only with a token, on %s", async (backend) => {
+  const { send, createToken } = await startPublicHub(backend);
+  const read = async (token?: string) =>
+    send("GET", "/metrics", token === undefined ? {} : { authorization: `Bearer ${token}` });
+  const withoutToken = await read();
+  expect([withoutToken.status, JSON.parse(withoutToken.text).code]).toEqual([401, "token_missing"]);
+  expect(JSON.parse(withoutToken.text).detail).toContain(
+    "`npx signalbox token create prometheus --scope metrics:read`",
+  );
+  expect(withoutToken.headers["www-authenticate"]).toContain('scope="metrics:read"');
+  const wrong = await read((await createToken("--scope", "inbox:read,runs:read")).token);
+  expect([wrong.status, JSON.parse(wrong.text).code]).toEqual([403, "insufficient_scope"]);
+  const metrics = await read((await createToken("--scope", "metrics:read")).token);
+  expect([metrics.status, metrics.text]).toEqual([
+    200,
+    expect.stringContaining("signalbox_pending_events"),
+  ]);
+  expect((await read(ADMIN)).status).toBe(200);
+});
+
+it.each<Backend>(["SQLite", "workerd"])(
+  "serves metrics of several tenants only with a token for all, on %s",
+  async (backend) => {
+    const { send, createToken } = await startPublicHub(backend, { SIGNALBOX_TENANCY: "github" });
+    const read = async (tenant: string) => {
+      const { token } = await createToken("--scope", "metrics:read", "--tenant", tenant);
+      return send("GET", "/metrics", { authorization: `Bearer ${token}` });
+    };
+    const forOne = await read("1");
+    expect([forOne.status, JSON.parse(forOne.text).detail]).toEqual([
+      403,
+      expect.stringContaining("--scope metrics:read --tenant '*'"),
+    ]);
+    expect((await read("*")).status).toBe(200);
+  },
+);
+
+it("serves metrics without a token if a setting allows it", async () => {
+  const { send } = await startPublicHub("SQLite", { SIGNALBOX_METRICS: "open" });
+  expect((await send("GET", "/metrics")).status).toBe(200);
 });

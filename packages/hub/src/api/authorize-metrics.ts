@@ -1,0 +1,44 @@
+/** Authorizes requests for `/metrics`, whose numbers concern the whole hub. */
+import type { Scope } from "../store/store.ts";
+import { Denied } from "../tenants/authorizer.ts";
+import type { TokenLookup } from "../tenants/local-token.ts";
+import { EVERY_TENANT } from "../tenants/tokens.ts";
+import type { AuthorizeRequest } from "./authorize-request.ts";
+
+export const METRICS_SCOPE: Scope = "metrics:read";
+
+export interface AuthorizeMetricsOptions {
+  authorizeRequest: AuthorizeRequest;
+  tokens: TokenLookup;
+  tenancy: "single" | "github";
+}
+
+export function createAuthorizeMetrics({
+  authorizeRequest,
+  tokens,
+  tenancy,
+}: AuthorizeMetricsOptions): (request: Request) => Promise<Denied | undefined> {
+  const tenant = tenancy === "github" ? ` --tenant '${EVERY_TENANT}'` : "";
+  const fix = `\`npx signalbox token create prometheus --scope ${METRICS_SCOPE}${tenant}\` creates a token for them. SIGNALBOX_METRICS=open allows requests without one.`;
+  return async (request) => {
+    const access = await authorizeRequest(request, { scope: METRICS_SCOPE, needsTenant: false });
+    if (access instanceof Denied)
+      return access.status === 401 || access.code === "insufficient_scope"
+        ? new Denied(
+            access.status,
+            access.code,
+            `The metrics of this hub need a token with the scope ${METRICS_SCOPE}. ${fix}`,
+            access.headers,
+          )
+        : access;
+    if (tenancy === "single") return undefined;
+    const token = await tokens.getToken(access.token);
+    return token?.tenants.includes(EVERY_TENANT)
+      ? undefined
+      : new Denied(
+          403,
+          "forbidden",
+          `The metrics concern all tenants, but the token is only valid for some. ${fix}`,
+        );
+  };
+}
