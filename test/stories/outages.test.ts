@@ -2,14 +2,22 @@
 import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { expect, inject, it, vi } from "vitest";
+import pg from "pg";
+import { expect, inject, it, onTestFinished, vi } from "vitest";
 import { ADMIN, startApi } from "../support/api-client.ts";
 import { deliver } from "../support/deliver.ts";
 import { startFreezableProxy } from "../support/freezable-proxy.ts";
 import { runCli } from "../support/hub-process.ts";
-import { createMigratedDatabase } from "../support/postgres.ts";
+import { createDatabase, createMigratedDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
+
+async function connectToServer(): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: inject("postgresUrl") });
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}
 
 it("while PostgreSQL hangs, the hub responds with 503 to requests that need it, and logs the outage once", async () => {
   const proxy = await startFreezableProxy(await createMigratedDatabase(inject("postgresUrl")));
@@ -52,6 +60,70 @@ it("while PostgreSQL hangs, the hub responds with 503 to requests that need it, 
   }, WAIT);
   expect(hub.output().match(/the database is unavailable/g)).toHaveLength(1);
   expect(hub.output()).not.toMatch(/secretKey|_connecting|"stack"/);
+});
+
+it("while PostgreSQL is read-only, the hub responds with 503 to writes, serves reads, and logs the outage once", async () => {
+  const url = await createMigratedDatabase(inject("postgresUrl"));
+  const admin = await connectToServer();
+  const setReadOnly = async (value: "on" | "off") => {
+    const name = new URL(url).pathname.slice(1);
+    await admin.query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${value}`);
+    // New connections have the setting.
+    await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [
+      name,
+    ]);
+  };
+  const { hub } = await startApi("SQLite", { DATABASE_URL: url });
+  const { id } = (await (await deliver(hub.url)).json()) as { id: string };
+  await setReadOnly("on");
+
+  const headers = { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" };
+  const post = (path: string, body: object) => () =>
+    fetch(`${hub.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  const writes: [string, () => Promise<Response>][] = [
+    ["webhook", () => deliver(hub.url)],
+    ["app", post("/api/apps", { slug: "news", name: "News" })],
+    ["claim", post(`/api/events/${id}/claim`, { worker: "w", lease_s: 60 })],
+    ["processed", post(`/api/events/${id}/processed`, {})],
+    ["token", post("/api/tokens", { name: "t" })],
+  ];
+  // Each also finds a connection that has ended.
+  await vi.waitFor(async () => expect((await deliver(hub.url)).status).toBe(503), WAIT);
+  for (const [name, send] of writes) {
+    const response = await send();
+    expect([name, response.status]).toEqual([name, 503]);
+    expect([name, response.headers.get("retry-after")]).toEqual([name, expect.any(String)]);
+    const read = await fetch(`${hub.url}/pending-status`, { headers });
+    expect(read.status).toBe(200);
+  }
+  expect((await fetch(`${hub.url}/readyz`)).status).toBe(503);
+
+  await setReadOnly("off");
+  await vi.waitFor(async () => {
+    expect((await deliver(hub.url)).status).toBe(202);
+    expect(hub.output()).toContain("the database is available again");
+  }, WAIT);
+  expect(hub.output().match(/the database is unavailable/g)).toHaveLength(1);
+  expect(hub.output()).not.toMatch(/"stack"|unexpected error/);
+});
+
+it("a hub that starts while PostgreSQL has no free connection waits for one", async () => {
+  const admin = await connectToServer();
+  const url = new URL(await createDatabase(inject("postgresUrl")));
+  url.username = `of_${url.pathname.slice(1)}`;
+  // The migrations get the only connection; what follows them needs more than one.
+  await admin.query(`CREATE ROLE ${url.username} LOGIN CONNECTION LIMIT 1`);
+  await admin.query(`ALTER DATABASE ${url.pathname.slice(1)} OWNER TO ${url.username}`);
+  const proxy = await startFreezableProxy(url.href);
+  const starting = startApi("SQLite", { DATABASE_URL: proxy.url });
+  await vi.waitFor(() => expect(proxy.attempts()).toBeGreaterThan(8), WAIT);
+  await admin.query(`ALTER ROLE ${url.username} CONNECTION LIMIT 20`);
+  const { hub } = await starting;
+  expect((await deliver(hub.url)).status).toBe(202);
+  expect(hub.output()).toMatch(
+    /is unavailable: too many connections for role .*max_connections.*Waiting for up to 60 s/,
+  );
+  expect(hub.output()).not.toMatch(/"stack"|^\s+at /m);
 });
 
 it.each([

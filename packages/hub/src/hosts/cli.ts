@@ -1,3 +1,4 @@
+import { isStorageUnavailable } from "../store/storage-unavailable.ts";
 import {
   type Command,
   CommandFailed,
@@ -12,7 +13,6 @@ import { formatHelp, formatOverview } from "./cli/help.ts";
 import { withProgram } from "./cli/program.ts";
 import { serve } from "./cli/serve.ts";
 import { red } from "./cli/style.ts";
-import { DatabaseUnavailable } from "./node/open-store.ts";
 import { version } from "./version.ts";
 
 function findCommand(name: string): Command {
@@ -53,7 +53,7 @@ process.stderr.on("error", () => {});
 
 main(process.argv.slice(2)).catch((error: unknown) => {
   const isExpected =
-    isUserError(error) || error instanceof CommandFailed || error instanceof DatabaseUnavailable;
+    isUserError(error) || error instanceof CommandFailed || isStorageUnavailable(error);
   const message = isExpected
     ? withProgram(error.message)
     : error instanceof Error

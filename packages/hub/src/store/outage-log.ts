@@ -4,9 +4,9 @@ import type { Timers } from "../lib/timers.ts";
 
 export interface OutageLog {
   /** Called when an operation has failed because the database is unavailable. */
-  onFailure(error: Error): void;
+  onFailure(error: Error, operation: { writes: boolean }): void;
   /** Called when an operation has succeeded. */
-  onSuccess(): void;
+  onSuccess(operation: { writes: boolean }): void;
   /** Called when a connection has ended that no operation used. */
   onDisconnect(error: Error): void;
 }
@@ -22,13 +22,18 @@ export interface OutageLogOptions {
    * lost connections.
    */
   repeatMs?: number;
-  /** An outage has ended when an operation succeeds, and no operation has failed for this time. */
+  /**
+   * An outage has ended when an operation succeeds, and no operation has failed for this time. If writes
+   * have failed, it ends with a write: a read-only database, or one whose disk is full, still serves reads.
+   */
   quietMs?: number;
 }
 
 interface Outage {
   since: number;
   failures: number;
+  /** Whether a write has failed. */
+  writes: boolean;
   failedAt: number;
   loggedAt: number;
 }
@@ -43,21 +48,23 @@ export function createOutageLog(options: OutageLogOptions): OutageLog {
   });
 
   return {
-    onFailure({ message }) {
+    onFailure({ message }, { writes }) {
       const now = timers.monotonic();
       if (!outage) {
-        outage = { since: now, failures: 1, failedAt: now, loggedAt: now };
+        outage = { since: now, failures: 1, writes, failedAt: now, loggedAt: now };
         log.error({ reason: message }, "the database is unavailable: requests get 503");
         return;
       }
       outage.failures += 1;
+      outage.writes ||= writes;
       outage.failedAt = now;
       if (now - outage.loggedAt < repeatMs) return;
       outage.loggedAt = now;
       log.error({ ...facts(outage), reason: message }, "the database is still unavailable");
     },
-    onSuccess() {
-      if (!outage || timers.monotonic() - outage.failedAt < quietMs) return;
+    onSuccess({ writes }) {
+      if (!outage || (outage.writes && !writes)) return;
+      if (timers.monotonic() - outage.failedAt < quietMs) return;
       log.warn(facts(outage), "the database is available again");
       outage = undefined;
     },

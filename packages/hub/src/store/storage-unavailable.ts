@@ -10,6 +10,6 @@ export class StorageUnavailable extends Error {
 export const RETRY_AFTER_S = 5;
 
 /** Callers do not log these errors: `createOutageLog` logs each outage once. */
-export const isStorageUnavailable = (error: unknown): boolean =>
+export const isStorageUnavailable = (error: unknown): error is Error =>
   error instanceof StorageUnavailable ||
   (error instanceof Error && error.cause instanceof StorageUnavailable);

@@ -13,6 +13,12 @@ type DatabaseSettings = Pick<Settings, "databaseUrl" | "data">;
 /** Thrown if PostgreSQL is not running, is starting, or does not respond. It may become available later. */
 export class DatabaseUnavailable extends Error {
   readonly code = "database_unavailable";
+  constructor({ databaseUrl }: Pick<Settings, "databaseUrl">, cause: unknown) {
+    super(
+      `The database at ${withoutPassword(databaseUrl)} is unavailable: ${messageOf(cause)}. Check that PostgreSQL is running and writable, and DATABASE_URL.`,
+      { cause },
+    );
+  }
 }
 
 /** Opens the database of DATABASE_URL. Only the driver that is used is loaded. */
@@ -28,10 +34,7 @@ export async function openStore(
   try {
     return await openPostgres(settings.databaseUrl, { outages, onError: outages.onDisconnect });
   } catch (error) {
-    if (isStorageUnavailable(error))
-      throw new DatabaseUnavailable(
-        `The database at ${withoutPassword(settings.databaseUrl)} is unavailable: ${messageOf(error)}. Check that PostgreSQL is running, and DATABASE_URL.`,
-      );
+    if (isStorageUnavailable(error)) throw new DatabaseUnavailable(settings, error);
     const table = foreignTable(error);
     if (table !== undefined)
       throw new SettingsError(

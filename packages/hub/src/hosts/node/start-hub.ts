@@ -9,7 +9,7 @@ import { CALLBACK_SOURCE } from "../../ingest/ingest-log.ts";
 import { isIngestPath } from "../../ingest/receive-request.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import { createSeal } from "../../lib/seal.ts";
-import { createOutageLog } from "../../store/outage-log.ts";
+import { createOutageLog, type OutageLog } from "../../store/outage-log.ts";
 import { isStorageUnavailable } from "../../store/storage-unavailable.ts";
 import type { Store } from "../../store/store.ts";
 import { ensureAdminToken, randomSecret } from "../../tenants/tokens.ts";
@@ -26,13 +26,13 @@ import { createLiveTransport } from "./live.ts";
 import type { Logger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { openCommand } from "./open-command.ts";
-import { isSqlite, reserveDatabase } from "./open-store.ts";
-import { openWhenAvailable } from "./open-when-available.ts";
+import { isSqlite, openStore, reserveDatabase } from "./open-store.ts";
 import { createReceiver } from "./receive.ts";
 import { createSandbox } from "./sandbox.ts";
 import { loadSealKey } from "./seal-key.ts";
 import { systemTimers } from "./system-timers.ts";
 import { createReadWebFile } from "./web-files.ts";
+import { whenAvailable } from "./when-available.ts";
 
 export interface StartOptions {
   settings: Settings;
@@ -64,19 +64,36 @@ export interface RunningHub {
   stop(): Promise<void>;
 }
 
-export async function startHub({
-  settings,
-  log,
-  version,
-  requestTimeoutMs = 30_000,
-  stopTimeoutMs = 10_000,
-  lingerMs = 1_000,
-  bodyBudgetBytes = 256 * 1024 * 1024,
-  sweepEveryMs,
-}: StartOptions): Promise<RunningHub> {
-  const outages = createOutageLog({ log, timers: systemTimers });
+export async function startHub(options: StartOptions): Promise<RunningHub> {
+  const { settings, log } = options;
+  const outageLog = createOutageLog({ log, timers: systemTimers });
+  // Until the hub has started, the warning of `whenAvailable` reports an outage.
+  let isStarted = false;
+  const outages: OutageLog = {
+    ...outageLog,
+    onFailure: (...failure) => isStarted && outageLog.onFailure(...failure),
+    onDisconnect: (error) => isStarted && outageLog.onDisconnect(error),
+  };
+  const hub = await whenAvailable(settings, log, () => startOnce(options, outages));
+  isStarted = true;
+  return hub;
+}
+
+async function startOnce(
+  {
+    settings,
+    log,
+    version,
+    requestTimeoutMs = 30_000,
+    stopTimeoutMs = 10_000,
+    lingerMs = 1_000,
+    bodyBudgetBytes = 256 * 1024 * 1024,
+    sweepEveryMs,
+  }: StartOptions,
+  outages: OutageLog,
+): Promise<RunningHub> {
   const releaseDatabase = await reserveDatabase(settings);
-  const store = await openWhenAvailable(settings, { outages, log }).catch((error: unknown) => {
+  const store = await openStore(settings, outages).catch((error: unknown) => {
     releaseDatabase();
     throw error;
   });
@@ -149,9 +166,9 @@ export async function startHub({
     server = await openServer(hub, { settings, log, requestTimeoutMs, lingerMs });
     const { url } = server;
     const started = await hub.start(url);
-    // A generated token is printed only once, so it is created only after the server listens.
-    const adminToken = await ensureAdminToken(store, resolvedSettings.adminToken, Date.now());
     const signInPath = await hub.createSignInPath();
+    // A generated token is printed only once, so it is created last: no later query can fail.
+    const adminToken = await ensureAdminToken(store, resolvedSettings.adminToken, Date.now());
     const local = localAddress(url);
     removeAnnouncement = announce(settings.data, log, {
       pid: process.pid,
@@ -176,7 +193,7 @@ export async function startHub({
       stop,
     };
   } catch (error) {
-    await stop();
+    await stop().catch(() => {}); // `error` is the cause
     throw error;
   }
 }

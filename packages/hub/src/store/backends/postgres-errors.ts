@@ -35,10 +35,14 @@ export const isConnectionClosed = (error: unknown): boolean =>
   ["EPIPE", "ECONNRESET"].includes(codeOf(error));
 
 /**
- * Class 08: connection failure; 25P03: idle in a transaction; 53: out of resources; 55P03: lock
- * timeout; 57: canceled, shutting down or starting; 58: I/O error; XX: internal error.
+ * Class 08: connection failure; 25006: read-only, for example a standby; 25P03: idle in a transaction; 53:
+ * out of resources; 55P03: lock timeout; 57: canceled, shutting down or starting; 58: I/O error; XX:
+ * internal error.
  */
-const UNAVAILABLE = /^(08|25P03|53|55P03|57|58|XX)/;
+const UNAVAILABLE = /^(08|25006|25P03|53|55P03|57|58|XX)/;
+
+/** The server, the database or the role has no free connection. */
+const isOutOfConnections = (error: unknown): boolean => sqlState(error) === "53300";
 
 /** An error that a verb has thrown, not the driver. */
 export class VerbFailed extends Error {}
@@ -62,6 +66,8 @@ export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (isQueryTimeout(error) || error.message === "timeout exceeded when trying to connect")
     return "the database did not respond in time";
+  if (isOutOfConnections(error))
+    return `${error.message} (each replica opens up to 12 connections: increase max_connections of PostgreSQL, or start fewer replicas)`;
   if (isLockTimeout(error)) return "another process has locked the rows for too long";
   if (error instanceof AggregateError) return [...new Set(error.errors.map(messageOf))].join("; ");
   return error.message;

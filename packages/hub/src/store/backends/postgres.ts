@@ -158,11 +158,11 @@ export async function openPostgres(
   const execute = async <Result>(verb: () => Verb<Result>, options: RunOptions) => {
     try {
       const result = await pulse.watch((call) => runWithRetries(verb, options, call));
-      outages.onSuccess();
+      outages.onSuccess(options);
       return result;
     } catch (thrown) {
       const error = toStorageError(thrown);
-      if (error instanceof StorageUnavailable) outages.onFailure(error);
+      if (error instanceof StorageUnavailable) outages.onFailure(error, options);
       throw error;
     }
   };

@@ -164,19 +164,20 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
   }
 
   // Two queues, so that readers do not wait while only writers are blocked.
-  const retryOptions = {
-    timeoutMs: busyTimeoutMs,
-    isBusy,
-    onSuccess: outages.onSuccess,
-    toError(error: unknown) {
-      if (!isUnavailable(error)) return error;
-      const unavailable = new StorageUnavailable(`${error.message} (${error.code})`);
-      outages.onFailure(unavailable);
-      return unavailable;
-    },
-  };
-  const reading = createBusyRetry(retryOptions);
-  const writing = createBusyRetry(retryOptions);
+  const createQueue = (operation: { writes: boolean }) =>
+    createBusyRetry({
+      timeoutMs: busyTimeoutMs,
+      isBusy,
+      onSuccess: () => outages.onSuccess(operation),
+      toError(error) {
+        if (!isUnavailable(error)) return error;
+        const unavailable = new StorageUnavailable(`${error.message} (${error.code})`);
+        outages.onFailure(unavailable, operation);
+        return unavailable;
+      },
+    });
+  const reading = createQueue({ writes: false });
+  const writing = createQueue({ writes: true });
 
   return {
     backend: "sqlite",
