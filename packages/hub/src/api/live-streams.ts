@@ -3,7 +3,7 @@
  * feed, sends heartbeats, and disconnects clients whose token is no longer valid or that stopped reading.
  * The host provides a `LiveConnection` for each client: Server-Sent Events or a WebSocket.
  */
-import { decodeCursor } from "../inbox/cursor.ts";
+import { decodeCursor, predatesFailover } from "../inbox/cursor.ts";
 import type { Answer } from "../ingest/ingest-outcome.ts";
 import { PROBLEM_TYPE, problem } from "../lib/problem.ts";
 import type { Timers } from "../lib/timers.ts";
@@ -63,6 +63,8 @@ export interface LiveSubscription {
   /** The result of `streamLogId`. */
   log: string;
   after: ReadonlyMap<string, number>;
+  /** Whether the database has failed over since the client got its cursor. */
+  isBeforeFailover: boolean;
   filter: Filter;
   /** Set for the stream of a browser tab. */
   tab?: Pick<TabRequest, "tenant" | "topics" | "readsRuns" | "isAdmin"> | undefined;
@@ -214,7 +216,14 @@ export function createLiveStreams({
       repo: filterValue("repo"),
       source: filterValue("source"),
     };
-    return { access, log: await streamLogId(logId, tenants), after, filter, tab };
+    return {
+      access,
+      log: await streamLogId(logId, tenants),
+      after,
+      isBeforeFailover: cursor !== undefined && predatesFailover(cursor, logId),
+      filter,
+      tab,
+    };
   }
 
   const streams: LiveStreams = {
@@ -227,7 +236,7 @@ export function createLiveStreams({
       }
     },
 
-    async follow({ access, log, after, filter, tab }, connection) {
+    async follow({ access, log, after, isBeforeFailover, filter, tab }, connection) {
       const { tenants } = access;
       const { encoder, send } = connection;
       let follower: Follower | undefined;
@@ -272,6 +281,7 @@ export function createLiveStreams({
       follower = await feed.follow({
         tenants,
         after,
+        isBeforeFailover,
         filter,
         sink: {
           start: (cursor) => send(encoder.connected(log, cursor, tenants)),

@@ -171,6 +171,10 @@ describe("findStart", () => {
     expect(
       await findStart(store, ["acme"], encodeCursor(from(2), ["acme"], logId), undefined),
     ).toEqual({ from: from(2), truncated: false, logId });
+    const beforeFailover = `${logId.slice(0, 6)}${logId.slice(6, 8) === "00" ? "01" : "00"}`;
+    expect(
+      await findStart(store, ["acme"], encodeCursor(from(2), ["acme"], beforeFailover), undefined),
+    ).toEqual({ from: from(2), truncated: true, logId });
   });
 
   it("skips events that are older than the maximum age", async () => {

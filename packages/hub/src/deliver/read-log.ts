@@ -2,7 +2,7 @@
  * Reads matching events after a cursor from the logs of several tenants, oldest first. One call scans
  * a limited number of rows. If matches are rare, a call may find none and still advance the cursor.
  */
-import { type Cursor, decodeCursor } from "../inbox/cursor.ts";
+import { type Cursor, decodeCursor, predatesFailover } from "../inbox/cursor.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { EventRow, Store } from "../store/store.ts";
 import { type EventFilter, matchesFilter } from "./event-filter.ts";
@@ -89,7 +89,10 @@ async function scan(store: Log, tenant: string, { after, filter, limit }: LogQue
 
 export interface LogStart {
   from: Cursor;
-  /** Whether events after the cursor were removed or are too old, or the cursor is ahead of the log. */
+  /**
+   * Whether events after the cursor were removed or are too old, the cursor is ahead of the log, or the
+   * database has failed over since.
+   */
   truncated: boolean;
   logId: string;
 }
@@ -105,6 +108,7 @@ export async function findStart(
   const positions =
     cursor === null ? new Map<string, number>() : decodeCursor(cursor, tenants, logId);
   if (!positions) throw new RequestError("invalid", "cursor", "is not a cursor of this hub");
+  const hasFailedOver = cursor !== null && predatesFailover(cursor, logId);
   const starts = await Promise.all(
     tenants.map(async (tenant) => {
       const { seq, pruned_seq } = (await store.getTenant(tenant)) ?? { seq: 0, pruned_seq: 0 };
@@ -121,7 +125,7 @@ export async function findStart(
   );
   return {
     from: new Map(starts.map(({ tenant, from }) => [tenant, from])),
-    truncated: starts.some(({ truncated }) => truncated),
+    truncated: hasFailedOver || starts.some(({ truncated }) => truncated),
     logId,
   };
 }

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { pollParams } from "../deliver/events-draft.ts";
 import { inboxTools } from "../mcp/inbox-tools.ts";
 import { MAX_TENANTS, tenantsError } from "../tenants/tokens.ts";
-import { decodeCursor, encodeCursor } from "./cursor.ts";
+import { decodeCursor, encodeCursor, predatesFailover } from "./cursor.ts";
 
 const anySeq = fc.nat(1_000_000_000);
 
@@ -61,6 +61,15 @@ it("decodes a cursor of another database to infinite positions", () => {
   }
   for (const text of ["7@", "7@aaaaaaaa@aaaaaaaa", "@aaaaaaaa", "7@AAAAAAAA", "x@aaaaaaaa"])
     expect(decodeCursor(text, ["acme"], ours), text).toBeUndefined();
+});
+
+it("keeps the positions of a cursor from before a failover, which changes two digits of the log id", () => {
+  const [before, after] = ["a".repeat(32), `${"a".repeat(6)}02${"a".repeat(24)}`];
+  const cursor = encodeCursor(new Map([["acme", 7]]), ["acme"], before);
+  expect(decodeCursor(cursor, ["acme"], after)).toEqual(new Map([["acme", 7]]));
+  expect(predatesFailover(cursor, after)).toBe(true);
+  for (const other of [before, "b".repeat(32)]) expect(predatesFailover(cursor, other)).toBe(false);
+  expect(predatesFailover("7", after)).toBe(false);
 });
 
 it("decodes any text without throwing, and never returns a tenant that is not in the list", () => {

@@ -12,8 +12,12 @@ export type Cursor = ReadonlyMap<string, number>;
  */
 export const MAX_CURSOR = 8_000;
 
-/** The first characters of the id: enough to distinguish two databases. */
+/**
+ * The first characters of the id: six that distinguish two databases, and two that change when the database
+ * fails over to another server (see `getLogId`).
+ */
 export const shortLogId = (id: string): string => id.slice(0, 8);
+const databaseOf = (id: string): string => id.slice(0, 6);
 
 export function encodeCursor(cursor: Cursor, tenants: readonly string[], logId?: string): string {
   const positions =
@@ -26,17 +30,34 @@ export function encodeCursor(cursor: Cursor, tenants: readonly string[], logId?:
 /**
  * Returns undefined if the text is not a cursor. `0` is the beginning of all logs. A tenant that the
  * cursor does not name has no position: a list then returns its whole log, and a stream only new events.
- * If the cursor belongs to a database other than `logId`, all positions are infinite.
+ * If the cursor belongs to a database other than `logId`, all positions are infinite. See also
+ * `predatesFailover`.
  */
 export function decodeCursor(
   text: string,
   tenants: readonly string[],
   logId?: string,
 ): Cursor | undefined {
-  const [, positions = text, cursorLogId] = /^([^@]*)@([0-9a-f]{8})$/.exec(text) ?? [];
+  const { positions, cursorLogId } = splitCursor(text);
   const cursor = decodePositions(positions, tenants);
-  if (!cursor || !cursorLogId || !logId || cursorLogId === shortLogId(logId)) return cursor;
+  if (!cursor || !cursorLogId || !logId || databaseOf(cursorLogId) === databaseOf(logId))
+    return cursor;
   return new Map([...cursor.keys()].map((tenant) => [tenant, Number.POSITIVE_INFINITY]));
+}
+
+/** Whether the database of the cursor has failed over since, so that the log may have lost events before it. */
+export function predatesFailover(text: string, logId: string): boolean {
+  const { cursorLogId } = splitCursor(text);
+  return (
+    cursorLogId !== undefined &&
+    cursorLogId !== shortLogId(logId) &&
+    databaseOf(cursorLogId) === databaseOf(logId)
+  );
+}
+
+function splitCursor(text: string): { positions: string; cursorLogId?: string | undefined } {
+  const [, positions = text, cursorLogId] = /^([^@]*)@([0-9a-f]{8})$/.exec(text) ?? [];
+  return { positions, cursorLogId };
 }
 
 function decodePositions(text: string, tenants: readonly string[]): Cursor | undefined {

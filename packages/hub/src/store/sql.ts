@@ -68,6 +68,11 @@ export interface Dialect {
   indexOf: "instr" | "strpos";
   /** An expression for 32 random hexadecimal digits. */
   randomId: string;
+  /**
+   * An expression for two hexadecimal digits of the server's timeline, which changes when a standby is promoted
+   * or a backup is restored to a point in time. Undefined if the server has no timelines.
+   */
+  timeline: string | undefined;
   /** A query for the column names of a table; no rows if the table does not exist. */
   columns: string;
   /**

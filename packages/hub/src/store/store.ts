@@ -467,7 +467,10 @@ export interface EventStore {
    * except those before the first and after the last remaining event of the range.
    */
   countReceived(tenant: string, times: readonly number[]): Promise<number[]>;
-  /** A random id of this database. A cursor is valid only in the database that created it. */
+  /**
+   * A random id of this database. A cursor is valid only in the database that created it. On PostgreSQL, the
+   * 7th and 8th digit change with the timeline: a standby that was promoted may lack the newest events.
+   */
   getLogId(): Promise<string>;
 }
 

@@ -1,3 +1,4 @@
+import Database from "better-sqlite3";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
@@ -15,7 +16,8 @@ function setup(
     throw error;
   },
 ) {
-  const store = openSqlite(`${tempFolder()}/x.db`);
+  const file = `${tempFolder()}/x.db`;
+  const store = openSqlite(file);
   const feedStore: FeedStore = {
     getTenant: store.getTenant,
     listEvents: store.listEvents,
@@ -31,6 +33,7 @@ function setup(
     options: {
       tenants?: string[];
       after?: [string, number][];
+      isBeforeFailover?: boolean;
       filter?: Filter;
       capacity?: number;
       onEvent?: (follower: Follower | undefined) => void;
@@ -45,6 +48,7 @@ function setup(
     follower = await feed.follow({
       tenants: options.tenants ?? ["acme"],
       after: new Map(options.after ?? []),
+      isBeforeFailover: options.isBeforeFailover ?? false,
       filter: options.filter ?? {},
       sink: {
         start(cursor) {
@@ -74,7 +78,7 @@ function setup(
       Array.from({ length: count }, () => sampleEvent(fields)),
       tenant,
     );
-  return { store, follow, append };
+  return { store, file, follow, append };
 }
 
 /** The numbers from `first` to `last`. */
@@ -316,6 +320,115 @@ describe("a follower", () => {
     for (const listener of listeners) listener({ topic: "gap" });
     await expect.poll(() => first.seen).toEqual(upTo(4));
     expect(reconnected.seen).toEqual([4]);
+  });
+
+  describe("of a log that has lost its newest events, whose numbers are used again", () => {
+    /** `loseAfter` deletes the events after `seq`, as a failover to an asynchronous standby does. */
+    function setupFailover(override?: (store: Store) => Partial<FeedStore>) {
+      const listeners: ((notice: Notice) => void)[] = [];
+      const { store, file, ...rest } = setup((store) => ({
+        ...override?.(store),
+        subscribe(listener) {
+          listeners.push(listener);
+          return store.subscribe(listener);
+        },
+      }));
+      const loseAfter = (seq: number) => {
+        const db = new Database(file);
+        db.prepare("DELETE FROM events WHERE seq > ?").run(seq);
+        db.prepare("UPDATE tenants SET seq = ?").run(seq);
+        db.close();
+      };
+      const reconnect = () => {
+        for (const listener of listeners) listener({ topic: "gap" });
+      };
+      return { store, ...rest, loseAfter, reconnect };
+    }
+
+    it("is notified, and gets the new events", async () => {
+      const { follow, append, loseAfter, reconnect } = setupFailover();
+      const follower = await follow({ after: [["acme", 0]] });
+      const behind = await follow({ after: [["acme", 0]], capacity: 2 });
+      await append(600);
+      await expect.poll(() => follower.seen.length).toBe(600);
+      loseAfter(590);
+      await append(3);
+      reconnect();
+      await append(9);
+      await expect.poll(() => follower.seen.at(-1)).toBe(602);
+      expect(follower.seen).toEqual([...upTo(600), ...upTo(602, 591)]);
+      expect(follower.notices).toEqual([{ start: { acme: 0 } }, { ahead: "acme" }]);
+      // It has received no event that was lost.
+      behind.drain(Number.POSITIVE_INFINITY);
+      await expect.poll(() => behind.seen).toEqual(upTo(602));
+      expect(behind.notices).toEqual([{ start: { acme: 0 } }]);
+    });
+
+    it("is notified if it has received no event yet", async () => {
+      const { follow, append, loseAfter, reconnect } = setupFailover();
+      await append(5);
+      const follower = await follow();
+      loseAfter(3);
+      await append(3);
+      reconnect();
+      await expect
+        .poll(() => follower.notices)
+        .toEqual([{ start: { acme: 5 } }, { ahead: "acme" }]);
+      // The cache began with the fifth event, so only the loss of that one is known.
+      await expect.poll(() => follower.seen.slice(-2)).toEqual([5, 6]);
+    });
+
+    it("is notified while it reads the log", async () => {
+      let onRead = async () => {};
+      const { follow, append, loseAfter, reconnect } = setupFailover((store) => ({
+        async listEvents(query) {
+          const page = await store.listEvents(query);
+          const then = onRead;
+          if (query.order === "oldest" && query.cursor === 0) {
+            onRead = async () => {};
+            await then();
+          }
+          return page;
+        },
+      }));
+      await append(5);
+      const live = await follow();
+      await append(1);
+      await expect.poll(() => live.seen).toEqual([6]);
+      onRead = async () => {
+        loseAfter(4);
+        await append(3);
+        reconnect();
+        await expect.poll(() => live.notices).toContainEqual({ ahead: "acme" });
+      };
+      const late = await follow({ after: [["acme", 0]] });
+      await expect.poll(() => live.seen.at(-1)).toBe(7);
+      await expect.poll(() => late.seen.at(-1)).toBe(7);
+      expect(new Set(late.seen)).toEqual(new Set(upTo(7)));
+    });
+
+    it("is not notified if retention has deleted the events", async () => {
+      const { store, follow, append, reconnect } = setupFailover();
+      const follower = await follow();
+      await append(3);
+      await expect.poll(() => follower.seen).toEqual(upTo(3));
+      const { items } = await store.listEvents({ tenant: "acme", limit: 10, order: "oldest" });
+      await store.markProcessed("acme", [itemAt(items, 1).id, itemAt(items, 2).id], START, null);
+      const retention = { now: START, processedFor: 0, pendingFor: DAY, maxBytes: 1e12, limit: 10 };
+      await store.sweep(retention);
+      reconnect();
+      await append(1);
+      await expect.poll(() => follower.seen).toEqual(upTo(4));
+      expect(follower.notices).toEqual([{ start: { acme: 0 } }]);
+    });
+
+    it("is notified if its cursor is from before a failover, and gets the events after it", async () => {
+      const { follow, append } = setupFailover();
+      await append(5);
+      const { notices, seen } = await follow({ after: [["acme", 3]], isBeforeFailover: true });
+      expect(notices).toEqual([{ start: { acme: 3 } }, { ahead: "acme" }]);
+      await expect.poll(() => seen).toEqual([4, 5]);
+    });
   });
 
   it("gets events after a failed read, which is retried with a delay", async () => {

@@ -16,7 +16,8 @@ export interface Filter {
 
 /**
  * Why a follower cannot get all events after its cursor. `pruned`: retention has removed some of
- * them. `ahead`: the log ends before the cursor (the database was wiped, replaced or restored).
+ * them. `ahead`: the log ended before the cursor (the database was wiped, replaced or restored, or has failed
+ * over to a standby without the newest events).
  */
 export type Truncation = "pruned" | "ahead";
 
@@ -29,8 +30,8 @@ interface Sink {
   start?(cursor: ReadonlyMap<string, number>): void;
   event(event: EventRow, cursor: ReadonlyMap<string, number>): void;
   /**
-   * Called after `start`. After `pruned` the follower gets the remaining events, after `ahead` only
-   * new events.
+   * Called after `start`, and again if the log loses events that the follower has received. After `pruned`
+   * the follower gets the remaining events, after `ahead` only new events.
    */
   truncated(tenant: string, reason: Truncation): void;
   /** While true, the sink gets no events. Call `resume` when the connection drains. */
@@ -41,6 +42,11 @@ interface FollowOptions {
   tenants: readonly string[];
   /** For each tenant, the last `seq` that the client received; other tenants start with new events. */
   after: ReadonlyMap<string, number>;
+  /**
+   * The database has failed over since the client got `after`, so the log may have lost events before it. The
+   * client is notified in any case.
+   */
+  isBeforeFailover?: boolean;
   filter: Filter;
   sink: Sink;
 }
@@ -64,9 +70,15 @@ const PAGE_SIZE = 200;
 /** One tenant's log and its followers. */
 interface FollowedLog {
   tail: Promise<Tail>;
-  /** One function per follower, which delivers the available events. */
-  pumps: Set<() => void>;
+  followers: Set<LogFollower>;
   isRetrying: boolean;
+}
+
+interface LogFollower {
+  /** Delivers the available events. */
+  pump(): void;
+  /** Moves the cursor back to `end`, since the log has lost the events after it. */
+  rewind(end: number): void;
 }
 
 export function createFeed(
@@ -78,20 +90,20 @@ export function createFeed(
   const followedLogs = new Map<string, FollowedLog>();
   let isClosed = false;
 
-  const advance = async (log: FollowedLog): Promise<void> => {
+  const advance = async (log: FollowedLog, how: "advance" | "verify" = "advance") => {
     const tail = await log.tail.catch(() => undefined); // `follow` rejects with this error
-    await tail?.advance().catch((error: unknown) => {
+    await tail?.[how]().catch((error: unknown) => {
       onError(error);
       // Without a retry, the events would be delayed until the next notice.
       if (log.isRetrying) return;
       log.isRetrying = true;
       setTimeout(() => {
         log.isRetrying = false;
-        if (!isClosed && log.pumps.size > 0) void advance(log);
+        if (!isClosed && log.followers.size > 0) void advance(log);
       }, retryMs);
     });
   };
-  const invalidate = (log: FollowedLog, ids?: readonly string[]) => {
+  const invalidate = (log: FollowedLog, ids: readonly string[]) => {
     log.tail.then(
       (tail) => tail.invalidate(ids),
       () => {}, // `follow` rejects with this error
@@ -99,39 +111,41 @@ export function createFeed(
   };
   const unsubscribe = store.subscribe((notice: Notice) => {
     if (notice.topic === "gap")
-      for (const log of followedLogs.values()) {
-        invalidate(log);
-        void advance(log);
-      }
+      for (const log of followedLogs.values()) void advance(log, "verify");
     if (notice.topic !== "events" && notice.topic !== "changed") return;
     const log = followedLogs.get(notice.tenant);
     if (log && notice.topic === "changed") invalidate(log, notice.ids);
     else if (log) void advance(log);
   });
 
-  const join = (tenant: string, pump: () => void): FollowedLog => {
+  const join = (tenant: string, follower: LogFollower): FollowedLog => {
     const existing = followedLogs.get(tenant);
     if (existing) {
-      existing.pumps.add(pump);
+      existing.followers.add(follower);
       return existing;
     }
-    const pumps = new Set([pump]);
-    const tail = openTail(store, tenant, () => {
-      for (const deliverAvailable of pumps) deliverAvailable();
+    const followers = new Set([follower]);
+    const tail = openTail(store, tenant, {
+      onNew() {
+        for (const { pump } of followers) pump();
+      },
+      onLost(end) {
+        for (const { rewind } of followers) rewind(end);
+      },
     });
-    const log = { tail, pumps, isRetrying: false };
+    const log = { tail, followers, isRetrying: false };
     followedLogs.set(tenant, log);
     // Reads the events that were stored while the tail was being opened.
     void advance(log);
     return log;
   };
-  const leave = (tenant: string, log: FollowedLog, pump: () => void) => {
-    log.pumps.delete(pump);
-    if (log.pumps.size === 0 && followedLogs.get(tenant) === log) followedLogs.delete(tenant);
+  const leave = (tenant: string, log: FollowedLog, follower: LogFollower) => {
+    log.followers.delete(follower);
+    if (log.followers.size === 0 && followedLogs.get(tenant) === log) followedLogs.delete(tenant);
   };
 
   return {
-    async follow({ tenants, after, filter, sink }) {
+    async follow({ tenants, after, isBeforeFailover = false, filter, sink }) {
       const cursor = new Map(after);
       let isStopped = false;
 
@@ -148,6 +162,15 @@ export function createFeed(
         /** Prevents recursion, since a sink may call `resume` within `event`. */
         let isDelivering = false;
         const position = () => cursor.get(tenant) ?? 0;
+        /** Set by a `rewind` before `begin`. */
+        let rewindTo = Number.POSITIVE_INFINITY;
+        const rewind = (end: number) => {
+          if (!tail) rewindTo = Math.min(rewindTo, end);
+          else if (!isStopped && position() > end) {
+            cursor.set(tenant, end);
+            sink.truncated(tenant, "ahead");
+          }
+        };
         const pump = () => {
           if (!tail || isStopped || isClosed || catchingUp || isDelivering || sink.isFull()) return;
           const events = tail.after(position());
@@ -182,14 +205,16 @@ export function createFeed(
               cursor: from,
               limit: PAGE_SIZE,
             });
+            if (position() !== from) continue; // a rewind
             if (items.length === 0) {
-              cursor.set(tenant, last);
+              cursor.set(tenant, Math.min(last, cachedTail.last));
               return;
             }
             deliver(tenant, items);
           }
         };
-        const log = join(tenant, pump);
+        const follower = { pump, rewind };
+        const log = join(tenant, follower);
         return {
           /** Sets the cursor to the end of the log if the client sent none, or if it is ahead of the log. */
           async locate(): Promise<Truncation | undefined> {
@@ -205,16 +230,17 @@ export function createFeed(
               seq: 0,
               pruned_seq: 0,
             };
-            if (from <= seq) return from < pruned_seq ? "pruned" : undefined;
-            cursor.set(tenant, seq);
+            if (from <= seq && !isBeforeFailover) return from < pruned_seq ? "pruned" : undefined;
+            cursor.set(tenant, Math.min(from, seq));
             return "ahead";
           },
           async begin(): Promise<void> {
             tail = await log.tail;
+            rewind(rewindTo);
             pump();
           },
           pump,
-          leave: () => leave(tenant, log, pump),
+          leave: () => leave(tenant, log, follower),
         };
       };
 

@@ -78,5 +78,5 @@ export const socketEncoder: MessageEncoder = {
 const DETAILS: Record<Truncation, string> = {
   pruned: "Retention has removed events after your cursor; the remaining events follow.",
   ahead:
-    "Your cursor is ahead of the log: the database was wiped, replaced or restored from a backup; only new events follow.",
+    "The log has lost events before your cursor: the database was wiped, replaced or restored from a backup, or has failed over to a standby without the newest events. Only new events follow.",
 };

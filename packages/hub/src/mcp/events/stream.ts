@@ -90,6 +90,12 @@ const EVICTED = {
     "This stream was closed for a tenant that has fewer streams. Open it again later, with your cursor.",
 } as const;
 
+const REPLACED = {
+  reason: "shutting_down",
+  message:
+    "The log has lost events: the database was restored, or has failed over to a standby. Open the stream again, with your cursor.",
+} as const;
+
 /** The part of the SDK's request context that a stream uses. */
 export interface Exchange {
   id: string | number;
@@ -211,7 +217,10 @@ export async function streamEvents(
           else watermark = cursor;
           void sendQueued();
         },
-        truncated: () => {}, // the notification `active` has reported it
+        truncated() {
+          // The notification `active` has reported what was missing at the start.
+          if (follower) end(REPLACED);
+        },
         isFull: () => queue.length >= MAX_QUEUED || isFull(),
       },
     });

@@ -24,6 +24,7 @@ const dialect: Dialect = {
   CLUSTERED: "WITHOUT ROWID",
   indexOf: "instr",
   randomId: "lower(hex(randomblob(16)))",
+  timeline: undefined,
   columns: "SELECT name FROM pragma_table_info(?)",
   migrationLock: undefined,
   // Cloudflare's limits: parameters of one statement, and 2 MB for one row.

@@ -11,6 +11,10 @@ export const dialect: Dialect = {
   CLUSTERED: "",
   indexOf: "strpos",
   randomId: "replace(gen_random_uuid()::text, '-', '')",
+  // The name of a WAL file begins with the timeline, in eight digits. A standby cannot compute it.
+  timeline:
+    "CASE WHEN pg_is_in_recovery() THEN '00' " +
+    "ELSE lower(substr(pg_walfile_name(pg_current_wal_lsn()), 7, 2)) END",
   columns:
     "SELECT column_name AS name FROM information_schema.columns " +
     "WHERE table_schema = current_schema() AND table_name = ? ORDER BY ordinal_position",

@@ -180,6 +180,12 @@ export async function openPostgres(
   } finally {
     await migrations.end();
   }
+  // Some services that are compatible with PostgreSQL have no timelines, and reject the expression.
+  const { timeline } = dialect;
+  const hasTimelines = await pool.query(`SELECT ${timeline}`).then(
+    () => true,
+    (error: unknown) => toStorageError(error) instanceof StorageUnavailable,
+  );
   pings.open();
   const listening = listen(connection, listeners.notify, (error) =>
     onError(new Error(messageOf(error))),
@@ -191,7 +197,10 @@ export async function openPostgres(
   return {
     backend: "postgres",
     packLarge: createPackLarge(dialect),
-    ...bindVerbs(verbTable(dialect, cache), run),
+    ...bindVerbs(
+      verbTable({ ...dialect, timeline: hasTimelines ? timeline : undefined }, cache),
+      run,
+    ),
     subscribe: listeners.subscribe,
     onCommit: commitListeners.subscribe,
     isDataError,

@@ -27,6 +27,7 @@ export const dialect: Dialect = {
   CLUSTERED: "WITHOUT ROWID",
   indexOf: "instr",
   randomId: "lower(hex(randomblob(16)))",
+  timeline: undefined,
   columns: "SELECT name FROM pragma_table_info(?)",
   migrationLock: undefined, // BEGIN IMMEDIATE is the lock
   maxParams: 32_766,

@@ -109,11 +109,12 @@ const SCAN_LIMIT = 5_000;
 
 /**
  * The id is created on the first call, so that a database that was emptied gets another id. This needs
- * no transaction: of several concurrent inserts only one succeeds.
+ * no transaction: of several concurrent inserts only one succeeds. The 7th and 8th digit are the timeline.
  */
-export function* getLogId({ randomId }: Dialect): Verb<string> {
+export function* getLogId({ randomId, timeline }: Dialect): Verb<string> {
+  const id = timeline === undefined ? "id" : `substr(id, 1, 6) || ${timeline} || substr(id, 9)`;
   for (;;) {
-    const row = yield* first<{ id: string }>("SELECT id FROM log_id");
+    const row = yield* first<{ id: string }>(`SELECT ${id} AS id FROM log_id`);
     if (row) return row.id;
     yield* query(`INSERT INTO log_id (one, id) VALUES (1, ${randomId}) ON CONFLICT DO NOTHING`);
   }
