@@ -1,10 +1,11 @@
-import { chmodSync, mkdirSync, statSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import Database from "better-sqlite3";
 import { expect, it } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { SettingsError } from "../settings.ts";
 import { openStore, sqliteFile } from "./open-store.ts";
+import { loadSealKey } from "./seal-key.ts";
 
 it.each([
   ["sqlite:", "data/signalbox.db"],
@@ -61,3 +62,36 @@ it("rejects a folder without write permission", async () => {
     chmodSync(folder, 0o755);
   }
 });
+
+// Only root can give files to other users.
+it.runIf(process.geteuid?.() === 0)(
+  "names the file that belongs to another user, and the command that changes its owner",
+  async () => {
+    const data = tempFolder();
+    const user = 65_534;
+    chownSync(data, user, user);
+    const asUser = async (work: () => unknown) => {
+      process.seteuid?.(user);
+      try {
+        return await work();
+      } finally {
+        process.seteuid?.(0);
+      }
+    };
+    const open = () => openStore({ databaseUrl: "sqlite:", data });
+    // As root, so that the user can load the driver even if it cannot read this checkout.
+    await (await openStore({ databaseUrl: "sqlite::memory:", data })).close();
+    await asUser(async () => (await open()).close());
+    await asUser(() => loadSealKey(undefined, data));
+    const [database, key] = [join(data, "signalbox.db"), join(data, "key")];
+    const problemOf = (file: string) =>
+      `${file} belongs to the user 0, but this process runs as the user ${user}. Change its owner, as root: chown --reference='${data}' '${file}'`;
+    chownSync(database, 0, 0);
+    for (const mode of [0o644, 0o600]) {
+      chmodSync(database, mode);
+      await expect(asUser(open)).rejects.toThrow(problemOf(database));
+    }
+    chownSync(key, 0, 0);
+    await expect(asUser(() => loadSealKey(undefined, data))).rejects.toThrow(problemOf(key));
+  },
+);

@@ -6,6 +6,7 @@ import { isStorageUnavailable } from "../../store/storage-unavailable.ts";
 import type { Store } from "../../store/store.ts";
 import { type Settings, SettingsError } from "../settings.ts";
 import { withoutPassword } from "../without-password.ts";
+import { describeForeignOwner } from "./file-owner.ts";
 import { tryReadHubFile } from "./hub-file.ts";
 
 type DatabaseSettings = Pick<Settings, "databaseUrl" | "data">;
@@ -99,8 +100,12 @@ function sqliteMessage(file: string, error: unknown): string | undefined {
     return `${parentFile} is not a folder, so it cannot contain the database. Move it, or ${CHOOSE_ANOTHER}`;
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code))
     return `${file} is damaged, or not a SQLite database. Restore it from a backup, or move it to start with an empty database.`;
-  if (/^SQLITE_(CANTOPEN|READONLY|PERM)/.test(code) || code.startsWith("E"))
+  if (/^SQLITE_(CANTOPEN|READONLY|PERM)/.test(code) || code.startsWith("E")) {
+    const files = ["", "-wal", "-shm", ".lock"].map((suffix) => file + suffix);
+    const foreignOwner = describeForeignOwner(files);
+    if (foreignOwner !== undefined) return foreignOwner;
     return `${file} cannot be created or written (${messageOf(error)}). Change the permissions of its folder, or ${CHOOSE_ANOTHER}`;
+  }
   const table = foreignTable(error);
   if (table !== undefined)
     return `${file} belongs to another program: it has a table ${table} that the hub did not create. Its data is unchanged: ${CHOOSE_ANOTHER}`;

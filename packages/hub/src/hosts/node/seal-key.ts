@@ -14,6 +14,7 @@ import {
 import { join } from "node:path";
 import { KEY_BYTES } from "../../lib/seal.ts";
 import { SettingsError } from "../settings.ts";
+import { describeForeignOwner } from "./file-owner.ts";
 
 /** Loads the key that encrypts stored secrets from SIGNALBOX_KEY, or from a file that the first start creates. */
 export function loadSealKey(
@@ -44,8 +45,13 @@ function readKey(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8").trim();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return undefined;
+    throw new SettingsError(
+      describeForeignOwner([file]) ??
+        `${file} cannot be read (${message}). It must be a file that the user of the hub may read.`,
+      { cause: error },
+    );
   }
 }
 
@@ -63,7 +69,7 @@ function restrictMode(file: string): void {
     if (!["EPERM", "EROFS"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
     if ((mode & 0o007) === 0) return;
     throw new SettingsError(
-      `All users can read ${file}, and its mode cannot be changed. Change its owner, or its mode: chmod 600.`,
+      `All users can read ${file}, and its mode cannot be changed. Change its mode, as root: chmod 600 '${file}'. ${describeForeignOwner([file]) ?? ""}`.trimEnd(),
     );
   }
 }

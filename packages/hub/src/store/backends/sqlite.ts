@@ -119,6 +119,13 @@ export function retryWhileBusy(work: () => void, timeoutMs: number): void {
   }
 }
 
+/**
+ * Throws SQLITE_READONLY if the file cannot be written, for example because it belongs to another user: SQLite
+ * opens such a file without an error. Nothing is written.
+ */
+const assertWritable = (db: Database.Database): void =>
+  void db.exec("BEGIN IMMEDIATE; DELETE FROM schema_version WHERE id < 0; ROLLBACK");
+
 export function openSqlite(file: string, options: SqliteOptions = {}): Store {
   const { busyTimeoutMs = 10_000, outages = { onFailure() {}, onSuccess() {} } } = options;
   const db = connect(file, options);
@@ -158,7 +165,10 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
   };
 
   try {
-    retryWhileBusy(() => run(() => migrate(dialect), true), busyTimeoutMs);
+    retryWhileBusy(() => {
+      run(() => migrate(dialect), true);
+      assertWritable(db);
+    }, busyTimeoutMs);
   } catch (error) {
     db.close();
     throw error;
