@@ -1,4 +1,5 @@
 /** The code blocks of the documentation run, and print what the pages show. */
+import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { blocksOf, brokenLinksOf, listPages } from "../support/docs/blocks.ts";
 import { decisions, jsonChecks, parseJson } from "../support/docs/decisions.ts";
@@ -13,6 +14,9 @@ afterAll(() => world?.close());
 /** In this order: the callbacks need a trigger of the page before. */
 const pages = ["docs/triggers.md", ...listPages().filter((page) => page !== "docs/triggers.md")];
 const isJson = (language: string) => /^jsonc?$/.test(language);
+
+const isInstalled = (program: string) =>
+  process.platform === "linux" && spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
 
 describe.each(pages)("%s", (page) => {
   const blocks = blocksOf(page);
@@ -36,5 +40,7 @@ describe.each(pages)("%s", (page) => {
         await jsonChecks[page]?.(block, world);
       });
     else if (typeof decision === "function") it(name, async () => decision(block, world));
+    else if (decision && "check" in decision)
+      it.runIf(isInstalled(decision.program))(name, async () => decision.check(block, world));
   }
 });

@@ -3,7 +3,15 @@
  * it. The key is the first line of the block. Blocks of JSON are not listed: all of them are parsed.
  */
 import { generateKeyPairSync } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
 import { fixedPort } from "../fixed-port.ts";
@@ -13,7 +21,8 @@ import type { Block } from "./blocks.ts";
 import { ROOT, type ShellOptions, type World } from "./world.ts";
 
 type Check = (block: Block, world: World) => Promise<void> | void;
-type Decision = Check | { notRun: string };
+/** `check` runs on Linux, if the program is installed. */
+type Decision = Check | { notRun: string } | { program: string; check: Check };
 
 const notRun = (reason: string): Decision => ({ notRun: reason });
 /** Another test reads the block from the page, and checks it. */
@@ -61,6 +70,62 @@ const startsHub =
       until: /^ *Open +http/m,
     });
   };
+
+const needs = (program: string, check: Check): Decision => ({ program, check });
+
+/** Checks a systemd unit: its programs must exist, so Node replaces `/usr/bin/node`. */
+const isUnit =
+  (name: string): Check =>
+  async ({ text }, world) => {
+    expect(text).toContain("ExecStart=/usr/bin/node ");
+    const file = join(world.home, name);
+    writeFileSync(file, text.replace("/usr/bin/node", process.execPath));
+    // It reports unknown settings on stderr, and exits with 0.
+    expect(await world.shell(`systemd-analyze verify '${file}' 2>&1`)).toBe("");
+  };
+
+/** Checks a server block of nginx, with a certificate that exists and without the privileged port. */
+const loadsInNginx: Check = async ({ text }, world) => {
+  const config = text
+    .replaceAll("/etc/letsencrypt/live/hub.example.com", world.home)
+    .replace("listen 443", `listen ${await fixedPort()}`);
+  const file = join(world.home, "nginx.conf");
+  writeFileSync(file, `events {}\nhttp {\naccess_log off;\n${config}}\n`);
+  await world.shell(
+    `cd '${world.home}'
+    openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=hub -keyout privkey.pem -out fullchain.pem
+    nginx -t -e stderr -g "pid $PWD/nginx.pid;" -p "$PWD" -c '${file}'`,
+  );
+};
+
+const DATA_FOLDER = ({ home }: World) => join(home, "deployed");
+const BACKUP_PATHS = {
+  "/var/lib/signalbox": DATA_FOLDER,
+  "/backup": ({ home }: World) => join(home, "backup"),
+};
+/** The folder belongs to another user if this process can change the owner. */
+const makeDataFolder = async (world: World) => {
+  const data = DATA_FOLDER(world);
+  await world.shell("npx signalbox source add github", { env: { SIGNALBOX_DATA: data } });
+  if (process.geteuid?.() === 0) chownSync(data, 65_534, 65_534);
+};
+const replaceDatabase = (world: World) => {
+  for (const file of ["signalbox.db", "key"]) {
+    expect(statSync(join(world.home, "backup", file)).mode & 0o777).toBe(0o600);
+    writeFileSync(join(DATA_FOLDER(world), file), "damaged");
+  }
+};
+const isRestored = async (world: World) => {
+  const data = DATA_FOLDER(world);
+  for (const file of ["signalbox.db", "key"]) {
+    const { mode, uid } = statSync(join(data, file));
+    expect([mode & 0o777, uid]).toEqual([0o600, statSync(data).uid]);
+  }
+  const sources = await world.shell("npx signalbox source list --json", {
+    env: { SIGNALBOX_DATA: data },
+  });
+  expect(JSON.parse(sources)).toHaveLength(1);
+};
 
 /** Compiles the block, after code that declares what the page has introduced in sentences. */
 const compiles =
@@ -219,13 +284,19 @@ export const decisions: Record<string, Record<string, Decision>> = {
     "npm install && npm run build && npm run release:pack -- /tmp/signalbox-release":
       notRun("needs root"),
     "SIGNALBOX_PUBLIC_URL=https://hub.example.com": areSettings,
-    "[Unit]": notRun("needs systemd"),
+    "[Unit]": needs("systemd-analyze", isUnit("signalbox.service")),
     "sudo systemctl daemon-reload": notRun("needs systemd"),
     "hub.example.com {": notRun("needs Caddy"),
-    "map $http_upgrade $connection_upgrade {": notRun("needs nginx"),
-    "sqlite3 /var/lib/signalbox/signalbox.db \".backup '/backup/signalbox.db'\"":
-      notRun("needs root"),
-    "sudo systemctl stop signalbox": notRun("needs systemd"),
+    "map $http_upgrade $connection_upgrade {": needs("nginx", loadsInNginx),
+    "umask 077": needs("sqlite3", run({ before: makeDataFolder, replace: BACKUP_PATHS })),
+    "systemctl stop signalbox": needs(
+      "sqlite3",
+      run({
+        before: replaceDatabase,
+        replace: { ...BACKUP_PATHS, "systemctl ": "echo systemctl " },
+        after: isRestored,
+      }),
+    ),
     "npm install && npm run build && npm run release:pack -- release": notRun("needs Docker"),
     "printf 'POSTGRES_PASSWORD=%s\\nSIGNALBOX_KEY=%s\\nSIGNALBOX_TOKEN=%s\\nGITHUB_WEBHOOK_SECRET=%s\\n' \\":
       testedIn("test/stories/compose.test.ts"),
@@ -265,7 +336,9 @@ export const decisions: Record<string, Record<string, Decision>> = {
           /^issue edit http.* --add-label bug$/m,
         ),
     }),
-    "[Service]": notRun("needs systemd"),
+    "sudo useradd --system --create-home --home-dir /var/lib/signalbox-worker signalbox-worker":
+      notRun("needs root"),
+    "[Unit]": needs("systemd-analyze", isUnit("signalbox-worker.service")),
   },
   "docs/flows.md": {
     'hub() { curl -sS -H "Authorization: Bearer $TOKEN" "http://127.0.0.1:4747/api/$1" "${@:2}"; echo; }':
