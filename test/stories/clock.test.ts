@@ -1,33 +1,63 @@
-/** The wall clock of a running hub is set back by an hour, then forward by 100 days. */
+/** The wall clock of a running hub is set back or forward. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
-import { startApi } from "../support/api-client.ts";
+import { ADMIN, startApi } from "../support/api-client.ts";
 import { deliver } from "../support/deliver.ts";
-import { startHubProcess } from "../support/hub-process.ts";
+import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
 
 const HOUR = 3_600_000;
 const CLOCK_SHIFT_MODULE = new URL("../support/clock-shift.mjs", import.meta.url).href;
 
-it("a hub keeps tokens revoked and pending events stored when its clock is set back or forward", async () => {
+/** Starts a hub whose wall clock `shiftClock` shifts. Retention sweeps about every second. */
+async function startShifted() {
   const shiftFile = join(tempFolder(), "shift");
   writeFileSync(shiftFile, "0");
-  const {
-    hub,
-    env,
-    call,
-    expect: expectStatus,
-  } = await startApi("SQLite", {
+  const api = await startApi("SQLite", {
     NODE_OPTIONS: `--import=${CLOCK_SHIFT_MODULE}`,
     CLOCK_SHIFT: shiftFile,
   });
-  const shiftClock = async (ms: number) => {
+  const shiftClock = async (hub: HubProcess, ms: number) => {
     writeFileSync(shiftFile, String(ms));
     process.kill(hub.pid, "SIGUSR2");
     await vi.waitFor(() => expect(hub.output()).toContain(`shifted by ${ms} ms`), WAIT);
   };
+  return { ...api, shiftClock };
+}
+
+it("a new hub keeps pending events when its clock steps forward before the first sweep", async () => {
+  const { hub, env, shiftClock } = await startShifted();
+  for (let count = 0; count < 20; count += 1) expect((await deliver(hub.url)).status).toBe(202);
+  expect(await hub.stop()).toBe(0);
+  const data = env.SIGNALBOX_DATA ?? "";
+  const restarted = await startHubProcess({ data, env: { ...env, PORT: new URL(hub.url).port } });
+  try {
+    for (let count = 0; count < 20; count += 1)
+      expect((await deliver(restarted.url)).status).toBe(202);
+    await shiftClock(restarted, 400 * 24 * HOUR);
+    await vi.waitFor(
+      () => expect(restarted.output()).toMatch(/"days":400.*the clock is ahead/),
+      WAIT,
+    );
+    const diagnose = async (...args: string[]) =>
+      (await runCli(["doctor", ...args], { env })).stdout;
+    expect(await diagnose()).toContain("retention    the clock is 400 days ahead of");
+    expect(await diagnose("--accept-clock")).toContain("retention    follows the clock");
+    await vi.waitFor(async () => expect(await diagnose()).toContain("follows the clock"), WAIT);
+    const status = await fetch(`${restarted.url}/pending-status`, {
+      headers: { authorization: `Bearer ${ADMIN}` },
+    });
+    expect(await status.json()).toMatchObject({ pending_count: 40 });
+    expect(restarted.output()).not.toContain("were removed");
+  } finally {
+    await restarted.stop();
+  }
+}, 300_000);
+
+it("a hub keeps tokens revoked and pending events stored when its clock is set back or forward", async () => {
+  const { hub, env, call, expect: expectStatus, shiftClock } = await startShifted();
   const countPending = async () => (await call("GET", "/pending-status")).json.pending_count;
   for (let count = 0; count < 5; count += 1) expect((await deliver(hub.url)).status).toBe(202);
   const { json } = await expectStatus(201, "POST", "/api/tokens", {
@@ -42,7 +72,7 @@ it("a hub keeps tokens revoked and pending events stored when its clock is set b
 
   // The token is in the cache when the clock is set back.
   await expectStatus(200, "GET", "/pending-status", undefined, { token });
-  await shiftClock(-HOUR);
+  await shiftClock(hub, -HOUR);
   await expectStatus(200, "GET", "/pending-status", undefined, { token });
   await call("DELETE", `/api/tokens/${id}`);
   await vi.waitFor(
@@ -53,7 +83,7 @@ it("a hub keeps tokens revoked and pending events stored when its clock is set b
   await stream.body?.pipeTo(new WritableStream()); // resolves when the hub ends the stream
   expect((await deliver(hub.url)).status).toBe(202);
 
-  await shiftClock(100 * 24 * HOUR);
+  await shiftClock(hub, 100 * 24 * HOUR);
   await vi.waitFor(() => expect(hub.output()).toMatch(/"days":100.*the clock is ahead/), WAIT);
   expect((await deliver(hub.url)).status).toBe(202);
   expect(await countPending()).toBe(7);

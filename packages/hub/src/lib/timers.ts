@@ -8,6 +8,11 @@ export interface Timers {
    */
   monotonic(): number;
   /**
+   * The widest gap in the observation of the wall clock that retention counts as elapsed time; by default
+   * a day.
+   */
+  maxClockGapMs?: number;
+  /**
    * The interval at which a loop looks for work whose notice was lost; by default 30 s. It is infinite
    * if no other process uses the store, because then no notice can be lost.
    */

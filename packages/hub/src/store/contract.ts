@@ -22,6 +22,7 @@ import { peopleContract } from "./contract/people.ts";
 import { quotaContract } from "./contract/quota.ts";
 import { redeliveryContract } from "./contract/redelivery.ts";
 import { registryContract } from "./contract/registry.ts";
+import { retentionClockContract } from "./contract/retention-clock.ts";
 import { runClaimsContract } from "./contract/run-claims.ts";
 import { runCountsContract } from "./contract/run-counts.ts";
 import { runEventsContract } from "./contract/run-events.ts";
@@ -55,6 +56,7 @@ const suites: Record<string, Suite> = {
   "the inbox": claimContract,
   "claims of workers": workerClaimsContract,
   sweep: sweepContract,
+  "the clock of retention": retentionClockContract,
   counters: countersContract,
   notices: noticesContract,
   "the registry": registryContract,

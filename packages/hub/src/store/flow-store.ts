@@ -229,10 +229,10 @@ export interface FlowStore {
   ): Promise<string | undefined>;
   deleteFlow(key: FlowKey, at: number): Promise<DeleteResult>;
   /**
-   * Removes flows that were deleted before this time and have no runs. Returns the number of removed
-   * flows.
+   * Removes flows that were deleted before this time, and not before `since`, and have no runs. Returns
+   * the number of removed flows.
    */
-  sweepFlows(deletedBefore: number, limit: number): Promise<number>;
+  sweepFlows(deletedBefore: number, limit: number, since?: number): Promise<number>;
   /** Publishes the version that `prepare` returns for the stored flow. */
   publishFlow(key: FlowKey, prepare: (flow: StoredFlow) => Publication): Promise<EditResult>;
   /** Replaces the draft with an earlier version, adapted by `edit`, and publishes it. */

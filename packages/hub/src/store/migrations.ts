@@ -802,6 +802,11 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX oauth_grants_person ON oauth_grants (person, id) WHERE person IS NOT NULL",
     ],
   },
+  {
+    // The table has one row, with JSON; see retention-clock.ts.
+    name: "clock of retention",
+    statements: ["CREATE TABLE retention_clock (id INTEGER PRIMARY KEY, state TEXT NOT NULL)"],
+  },
 ];
 
 class DatabaseTooNew extends Error {

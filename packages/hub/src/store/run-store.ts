@@ -403,8 +403,8 @@ export interface RunStore {
    */
   retryRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
   listVerdicts(tenant: string, event: string): Promise<StoredVerdict[]>;
-  /** Removes runs that ended before this time. Returns the number of removed runs. */
-  sweepRuns(endedBefore: number, limit: number): Promise<number>;
+  /** Removes runs that ended before this time, and not before `since`. Returns the number of removed runs. */
+  sweepRuns(endedBefore: number, limit: number, since?: number): Promise<number>;
 }
 
 export interface PlannedVerdict extends Omit<StoredVerdict, "run_id"> {

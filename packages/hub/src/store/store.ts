@@ -13,6 +13,7 @@ import type { LargePack } from "./packs.ts";
 import type { Page } from "./page.ts";
 import type { PeopleStore } from "./people-store.ts";
 import type { RedeliveryStore } from "./redelivery-store.ts";
+import type { ClockReading, RetentionClock, RetentionTime } from "./retention-clock.ts";
 import type { EventPlan, RunStore, TrippedTrigger } from "./run-store.ts";
 import type { ScheduleStore } from "./schedule-store.ts";
 import type { SecretStore } from "./secret-store.ts";
@@ -231,8 +232,7 @@ export interface ReopenResult {
   unknown: string[];
 }
 
-export interface Retention {
-  now: number;
+export interface Retention extends RetentionTime {
   /** How long an event is stored after it was processed, in milliseconds. */
   processedFor: number;
   /** How long an event that is not processed is stored, in milliseconds. */
@@ -449,7 +449,7 @@ export interface EventStore {
    * Removes up to `limit` events by the retention times of `TenantSettings`. Visits the tenants that
    * have such times in the order of their ids, starting after the id `after`.
    */
-  sweepTenants(after: string, now: number, limit: number): Promise<TenantSweep>;
+  sweepTenants(after: string, time: RetentionTime, limit: number): Promise<TenantSweep>;
   /**
    * The types of the pending events, sorted bytewise, starting after the type `after`. Each type has
    * the source of its newest pending event.
@@ -644,10 +644,11 @@ export interface SubscriptionStore {
 export interface HealthStore {
   /** Writes one row. Rejects if the disk is full or the database is read-only. */
   checkWritable(at: number): Promise<void>;
-  /** Records when the sweeper (sweeper.ts) has completed a sweep. */
-  noteSweep(at: number): Promise<void>;
-  /** Undefined before the first sweep. */
-  lastSweep(): Promise<number | undefined>;
+  /** Updates the clock of retention (retention-clock.ts), and returns it. */
+  observeClock(reading: ClockReading): Promise<RetentionClock>;
+  /** Believes a step of the wall clock now. Undefined if no hub has used the database. */
+  acceptClock(wall: number): Promise<RetentionClock | undefined>;
+  getClock(): Promise<RetentionClock | undefined>;
 }
 
 export interface Store

@@ -5,7 +5,7 @@
  */
 import type { Log } from "../lib/log.ts";
 import type { Timers } from "../lib/timers.ts";
-import { createBelievedTime } from "./believed-time.ts";
+import { expiredSpans, type RetentionClock } from "./retention-clock.ts";
 import { isStorageUnavailable } from "./storage-unavailable.ts";
 import type { Retention, Store, TenantSweep } from "./store.ts";
 
@@ -33,8 +33,7 @@ export interface SweeperOptions {
     | "sweepSessions"
     | "sweepOAuth"
     | "sweepPeople"
-    | "noteSweep"
-    | "lastSweep"
+    | "observeClock"
   >;
   retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
   /** How long ended runs and deleted flows are kept, in milliseconds. */
@@ -57,26 +56,43 @@ export function startSweeper({
   everyMs = 60_000,
   random = Math.random,
 }: SweeperOptions): () => void {
-  let believedTime: (() => number) | undefined;
+  let lastRead: { clock: RetentionClock; monotonic: number } | undefined;
+  let warnedOffset: number | undefined;
   const yieldToEventLoop = () => new Promise<void>((resolve) => timers.defer(resolve));
   let stopped = false;
   let cancel = () => {};
 
+  const readClock = async (): Promise<RetentionClock> => {
+    const monotonic = timers.monotonic();
+    const expected = lastRead && {
+      now: Math.floor(lastRead.clock.now + monotonic - lastRead.monotonic),
+      steps: lastRead.clock.steps,
+    };
+    const clock = await store.observeClock({
+      wall: timers.now(),
+      expected,
+      maxGapMs: timers.maxClockGapMs,
+    });
+    lastRead = { clock, monotonic };
+    if (clock.pending && clock.pending.offset !== warnedOffset)
+      log.warn(
+        { days: Math.round(-clock.pending.offset / DAY_MS) },
+        `the clock is ${clock.pending.offset < 0 ? "ahead of" : "behind"} the time that the hubs on this database have observed. Retention counts only the observed time. Correct the clock if it is wrong; it is believed after 24 hours, or with \`signalbox doctor --accept-clock\``,
+      );
+    warnedOffset = clock.pending?.offset;
+    return clock;
+  };
+  const onError = (error: unknown) => {
+    if (!stopped && !isStorageUnavailable(error))
+      log.error({ err: error }, "retention failed; it will be tried again");
+  };
+
   const sweep = async () => {
     const total = { processed: 0, expired: 0, overflow: 0 };
     try {
-      believedTime ??= createBelievedTime({
-        timers,
-        lastSeen: await store.lastSweep(),
-        onJump: (aheadMs) =>
-          log.warn(
-            { days: Math.round(aheadMs / DAY_MS) },
-            "the clock is ahead of the time when this database was last used: retention ignores it for an hour. Correct the clock if it is wrong",
-          ),
-      });
-      const now = believedTime;
+      const clock = await readClock();
       for (let hasMore = true; hasMore && !stopped; ) {
-        const swept = await store.sweep({ now: now(), ...retention, limit: BATCH });
+        const swept = await store.sweep({ ...clock, ...retention, limit: BATCH });
         for (const reason of REASONS) {
           onSwept(reason, swept[reason]);
           total[reason] += swept[reason];
@@ -85,7 +101,7 @@ export function startSweeper({
         await yieldToEventLoop();
       }
       for (let after: string | null = ""; after !== null && !stopped; ) {
-        const { next, ...swept }: TenantSweep = await store.sweepTenants(after, now(), BATCH);
+        const { next, ...swept }: TenantSweep = await store.sweepTenants(after, clock, BATCH);
         onSwept("processed", swept.processed);
         onSwept("expired", swept.expired);
         total.expired += swept.expired;
@@ -94,19 +110,19 @@ export function startSweeper({
       }
       // Runs first: a flow is removed only after its last run.
       for (const sweepBatch of [store.sweepRuns, store.sweepFlows])
-        while (!stopped && (await sweepBatch(now() - keepRunsMs, BATCH)) > 0)
-          await yieldToEventLoop();
+        for (const { from, to } of expiredSpans(clock, keepRunsMs))
+          while (!stopped && (await sweepBatch(to, BATCH, from)) > 0) await yieldToEventLoop();
+      // These rows have absolute times: the earlier of both clocks keeps them longer.
+      const now = Math.min(clock.now, timers.now());
       for (const sweepBatch of [store.sweepSessions, store.sweepOAuth])
-        while (!stopped && (await sweepBatch(now(), BATCH)) > 0) await yieldToEventLoop();
-      while (!stopped && (await store.sweepPeople(now() - KEEP_PEOPLE_MS, BATCH)) > 0)
+        while (!stopped && (await sweepBatch(now, BATCH)) > 0) await yieldToEventLoop();
+      while (!stopped && (await store.sweepPeople(now - KEEP_PEOPLE_MS, BATCH)) > 0)
         await yieldToEventLoop();
       // A crash can have interrupted a deletion.
       for (const tenant of await store.listDeletions(BATCH))
         while (!stopped && !(await store.continueDeletion(tenant, BATCH))) await yieldToEventLoop();
-      await store.noteSweep(now());
     } catch (error) {
-      if (!isStorageUnavailable(error))
-        log.error({ err: error }, "retention failed; it will be tried again");
+      onError(error);
     }
     if (total.expired > 0)
       log.warn(
@@ -125,6 +141,8 @@ export function startSweeper({
     cancel = timers.after(everyMs * (0.5 + random()), () => void sweep());
   };
 
+  // Before the first events: their times belong to the range of stamps that begins now.
+  readClock().catch(onError);
   schedule();
   return () => {
     stopped = true;

@@ -370,6 +370,7 @@ export const keptTables: readonly TenantTable[] = [
 export const sharedTables: readonly string[] = [
   "schema_version",
   "health",
+  "retention_clock",
   "log_id",
   "oauth_clients",
   "people",

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { describeSecrets } from "./doctor-findings.ts";
+import { acceptClock, readClock, startClock } from "../../store/retention-clock.ts";
+import { describeRetentionClock, describeSecrets } from "./doctor-findings.ts";
 
 it("reports the webhook secrets, and whether they are from a running hub or from this terminal", () => {
   const shared = { signed: ["github"], unsigned: false };
@@ -17,4 +18,17 @@ it("reports the webhook secrets, and whether they are from a running hub or from
   expect(describeSecrets({ signed: [], unsigned: false, isFromTerminal: true }, 0).says).toBe(
     "none (settings of this terminal; a running hub has its own)",
   );
+});
+
+it("reports a clock that retention does not follow, until it is accepted", () => {
+  const day = 24 * 3_600_000;
+  const wall = 500 * day;
+  const ahead = readClock(startClock(100 * day, wall), { wall });
+  expect(describeRetentionClock(undefined, wall)).toBeUndefined();
+  expect(describeRetentionClock(ahead, wall)).toMatchObject({
+    state: "warning",
+    says: expect.stringContaining("400 days ahead of"),
+    fix: expect.stringContaining("doctor --accept-clock"),
+  });
+  expect(describeRetentionClock(acceptClock(ahead, wall), wall)).toMatchObject({ state: "ok" });
 });

@@ -1,3 +1,6 @@
+import type { RetentionClock } from "../../store/retention-clock.ts";
+import { program } from "./program.ts";
+
 /** The result of one check of `doctor`. `--json` prints it with these fields. */
 export interface Finding {
   check: string;
@@ -35,4 +38,23 @@ export function describeSecrets(
     .concat(isFromTerminal ? " (settings of this terminal; a running hub has its own)" : "");
   if (secrets.length > 0 && !unsigned) return { check: "secrets", state: "ok", says };
   return { check: "secrets", state: "warning", says, fix: "set GITHUB_WEBHOOK_SECRET" };
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** `clock` is that of the database, `wall` that of this machine. Undefined before the first start of a hub. */
+export function describeRetentionClock(
+  clock: RetentionClock | undefined,
+  wall: number,
+): Finding | undefined {
+  if (!clock) return undefined;
+  const days = Math.round((wall - clock.now) / DAY_MS);
+  if (!clock.pending || days === 0)
+    return { check: "retention", state: "ok", says: "follows the clock" };
+  return {
+    check: "retention",
+    state: "warning",
+    says: `the clock is ${Math.abs(days)} days ${days > 0 ? "ahead of" : "behind"} the time that the hub has observed; retention counts only the observed time`,
+    fix: `correct the clock. If it is right, wait 24 hours, or run \`${program} doctor --accept-clock\``,
+  };
 }

@@ -15,7 +15,7 @@ import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
 import { definitions, type Settings, SettingsError } from "../settings.ts";
 import { withoutPassword } from "../without-password.ts";
 import { assertNoMoreArguments, type Command, print } from "./command.ts";
-import { describeSecrets, type Finding } from "./doctor-findings.ts";
+import { describeRetentionClock, describeSecrets, type Finding } from "./doctor-findings.ts";
 import { checkGithubApp, checkRemoteRedelivery, describeRedelivery } from "./doctor-github.ts";
 import { connectToHub, findRunningHub, isSameUrl, locateHub } from "./hub-client.ts";
 import { program } from "./program.ts";
@@ -24,9 +24,15 @@ import { dim, green, red, yellow } from "./style.ts";
 
 export const doctor: Command = {
   name: "doctor",
-  usage: "[--json] [options]",
+  usage: "[--json] [--accept-clock] [options]",
   summary: "check settings, database, clock and reachability, and suggest fixes",
-  options: { json: { type: "boolean", help: "print JSON" } },
+  options: {
+    json: { type: "boolean", help: "print JSON" },
+    "accept-clock": {
+      type: "boolean",
+      help: "the clock of this machine is right: retention follows it immediately after a step",
+    },
+  },
   settings: ["url", "data", "databaseUrl", "host", "port", "publicUrl", "githubApiUrl"],
   acceptsAllSettings: true,
   async run({ positionals, flags }) {
@@ -56,7 +62,7 @@ export const doctor: Command = {
     findings.push(checkNode());
     if (settings)
       try {
-        findings.push(...(await checkHubOfSettings(settings)));
+        findings.push(...(await checkHubOfSettings(settings, flags["accept-clock"] === true)));
       } catch (error) {
         if (!(error instanceof SettingsError)) throw error;
         findings.push({ check: "hub", state: "problem", says: error.message });
@@ -89,7 +95,7 @@ function checkNode(): Finding {
 }
 
 /** Checks the hub. Its database and its secrets can be checked only on its own machine. */
-async function checkHubOfSettings(settings: Settings): Promise<Finding[]> {
+async function checkHubOfSettings(settings: Settings, acceptClock: boolean): Promise<Finding[]> {
   const { url } = locateHub(settings);
   // If a URL is set, a damaged hub.json is ignored: `findRunningHub` would throw.
   const running =
@@ -110,10 +116,20 @@ async function checkHubOfSettings(settings: Settings): Promise<Finding[]> {
         url,
         "check the address (--url, SIGNALBOX_URL), and that the hub is running",
       ),
+      ...(acceptClock
+        ? [
+            {
+              check: "retention",
+              state: "problem" as const,
+              says: "--accept-clock changes the database of the hub",
+              fix: "run it on the machine of the hub, without --url and SIGNALBOX_URL",
+            },
+          ]
+        : []),
       ...(await checkRemoteRedelivery(connectToHub(settings))),
       await checkClock(settings),
     ];
-  const database = await checkDatabase(settings, running !== undefined);
+  const database = await checkDatabase(settings, running !== undefined, acceptClock);
   return [
     ...database.findings,
     describeSecrets(
@@ -137,6 +153,7 @@ const MAX_COUNTED = 10_000;
 async function checkDatabase(
   settings: Settings,
   isRunning: boolean,
+  acceptClock: boolean,
 ): Promise<{ findings: Finding[]; secretCount: number }> {
   const usesSqlite = isSqlite(settings);
   const location = usesSqlite ? sqliteFile(settings) : withoutPassword(settings.databaseUrl);
@@ -163,6 +180,11 @@ async function checkDatabase(
         state: "ok",
         says: `${location} is writable; a durable write took ${(performance.now() - start).toFixed(1)} ms`,
       });
+      const clock = describeRetentionClock(
+        acceptClock ? await store.acceptClock(Date.now()) : await store.getClock(),
+        Date.now(),
+      );
+      if (clock) findings.push(clock);
       const redelivery = describeRedelivery(
         await store.getRedeliverySweep(),
         await store.countRedeliveries(MAX_COUNTED),

@@ -17,6 +17,9 @@ export interface AlarmTimers extends Timers {
 /** Shorter timers are more precise than an alarm, and end before the object becomes idle. */
 const MAX_TIMEOUT_MS = 2_000;
 
+/** An idle object is stopped, often for days. */
+const MAX_CLOCK_GAP_MS = 30 * 24 * 3_600_000;
+
 export async function createAlarmTimers(
   storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">,
 ): Promise<AlarmTimers> {
@@ -31,6 +34,7 @@ export async function createAlarmTimers(
   return {
     now: Date.now,
     monotonic: () => performance.now(),
+    maxClockGapMs: MAX_CLOCK_GAP_MS,
     pollMs: Number.POSITIVE_INFINITY,
     defer: (work) => void setTimeout(work, 0),
     after(ms, work) {

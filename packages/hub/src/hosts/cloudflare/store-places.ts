@@ -56,7 +56,7 @@ export const PLACES = {
   stageCallbackToken: "own", confirmCallbackToken: "own", rejectCallbackToken: "own", findCallbackToken: "own",
   putSubscription: "own", findSubscription: "own", countSubscriptions: "own", removeSubscription: "own", leaseSubscriptions: "own",
   releaseSubscriptions: "own", recordProgress: "own", isVerified: "own", putVerification: "own",
-  checkWritable: "own", noteSweep: "own", lastSweep: "own",
+  checkWritable: "own", observeClock: "own", acceptClock: "own", getClock: "own",
 } as const satisfies Record<keyof VerbTable, Place>;
 
 export type PlacedVerb = keyof typeof PLACES;

@@ -50,7 +50,7 @@ export const planCases: PlanCase[] = [
   { operation: "releasing events", verb: (d) => verbTable(d).releaseEvents.run(tenant, ["id-1", "id-2"], "ada"), indexes: ["events_id"] },
   { operation: "finding duplicates", verb: (d) => verbTable(d).appendEvents.run([appendRequest(sampleEvents(50), tenant)], null), indexes: ["events_external"] },
   { operation: "sweeping events", verb: (d) => verbTable(d).sweep.run(retention), indexes: ["events_processed", "events_id", "events_done", "primary"], sorts: "the tenants" },
-  { operation: "sweeping the events of tenants", verb: (d) => verbTable(d).sweepTenants.run("", 9_000, 100), indexes: ["events_done_at", "events_pending"] },
+  { operation: "sweeping the events of tenants", verb: (d) => verbTable(d).sweepTenants.run("", { now: 9_000 }, 100), indexes: ["events_done_at", "events_pending"] },
   { operation: "reopening events", verb: (d) => verbTable(d).reopenEvents.run(tenant, ["id-1", "id-2", "none"]), indexes: ["events_id", "events_id"] },
   { operation: "counting events between times", verb: (d) => verbTable(d).countReceived.run(tenant, [1, 4]), indexes: Array.from({ length: 31 }, () => "primary") },
   { operation: "the types of recent events", verb: (d) => verbTable(d).listRecentTypes.run(tenant, 100), indexes: ["primary"] },

@@ -373,14 +373,8 @@ export function registryContract(it: It): void {
     expect(used).toEqual([null, START + 5, START + 5]);
   });
 
-  it("accepts repeated checks that the database is writable, and stores the time of the last sweep", async ({
-    store,
-  }) => {
+  it("accepts repeated checks that the database is writable", async ({ store }) => {
     await store.checkWritable(START);
     await store.checkWritable(START + 1);
-    expect(await store.lastSweep()).toBeUndefined();
-    await store.noteSweep(START);
-    await store.noteSweep(START + 2);
-    expect(await store.lastSweep()).toBe(START + 2);
   });
 }

@@ -210,19 +210,21 @@ export function sweepContract(it: It): void {
     await store.putTenant({ id: "umbrella", pending_for: 2 * DAY, at: START });
     const countRemaining = async () =>
       Promise.all(tenants.map(async (tenant) => ids(await allEvents(store, tenant)).length));
-    expect(await store.sweepTenants("", START + 2 * DAY, 10)).toEqual({
+    expect(await store.sweepTenants("", { now: START + 2 * DAY }, 10)).toEqual({
       processed: 0,
       expired: 0,
       next: null,
     });
-    expect(await store.sweepTenants("", START + 4 * DAY, 10)).toEqual({
+    expect(await store.sweepTenants("", { now: START + 4 * DAY }, 10)).toEqual({
       processed: 1,
       expired: 2,
       next: null,
     });
     expect(await countRemaining()).toEqual([1, 3, 2]);
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0, pruned_seq: 3 });
-    expect(await store.sweepTenants("", START + 6 * DAY, 10)).toMatchObject({ processed: 1 });
+    expect(await store.sweepTenants("", { now: START + 6 * DAY }, 10)).toMatchObject({
+      processed: 1,
+    });
     expect(await countRemaining()).toEqual([0, 3, 2]);
   });
 
@@ -237,7 +239,7 @@ export function sweepContract(it: It): void {
     let removed = 0;
     let calls = 0;
     for (let after: string | null = ""; after !== null; calls += 1) {
-      const { expired, next } = await store.sweepTenants(after, START + 9 * DAY, 10);
+      const { expired, next } = await store.sweepTenants(after, { now: START + 9 * DAY }, 10);
       expect(expired).toBeLessThanOrEqual(10);
       removed += expired;
       after = next;

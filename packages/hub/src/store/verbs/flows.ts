@@ -222,12 +222,17 @@ export function* deleteFlow(dialect: Dialect, key: FlowKey, at: number): Verb<De
   return { outcome: "deleted" };
 }
 
-export function* sweepFlows(dialect: Dialect, deletedBefore: number, limit: number): Verb<number> {
+export function* sweepFlows(
+  dialect: Dialect,
+  deletedBefore: number,
+  limit: number,
+  since = 0,
+): Verb<number> {
   const removable = yield* query<{ id: string }>(
-    "SELECT id FROM flows WHERE deleted = 1 AND updated_at < ? AND NOT EXISTS " +
+    "SELECT id FROM flows WHERE deleted = 1 AND updated_at >= ? AND updated_at < ? AND NOT EXISTS " +
       "(SELECT 1 FROM runs r WHERE r.tenant_id = flows.tenant_id AND r.flow_id = flows.id) " +
       `ORDER BY updated_at LIMIT ?${dialect.skipLocked}`,
-    [deletedBefore, limit],
+    [since, deletedBefore, limit],
   );
   const ids = removable.map(({ id }) => id);
   for (const { list, params } of inLists(ids, dialect, 0)) {

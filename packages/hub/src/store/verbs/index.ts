@@ -12,7 +12,7 @@ import type { RedeliveryStore } from "../redelivery-store.ts";
 import type { RunStore } from "../run-store.ts";
 import type { ScheduleStore } from "../schedule-store.ts";
 import type { SecretStore } from "../secret-store.ts";
-import { type Dialect, execute, first, type Reads, type Verb } from "../sql.ts";
+import { type Dialect, execute, type Reads, type Verb } from "../sql.ts";
 import { isStorageUnavailable } from "../storage-unavailable.ts";
 import type { EventStore, HealthStore, SubscriptionStore, TenantStore } from "../store.ts";
 import { createStoreCache } from "../store-cache.ts";
@@ -143,6 +143,7 @@ import {
   putTenant,
   renameTenant,
 } from "./registry.ts";
+import { acceptClock, getClock, observeClock } from "./retention-clock.ts";
 import { saveProgress } from "./run-progress.ts";
 import { fireSchedules, listSchedules, nextScheduleDue } from "./schedules.ts";
 import { countReceived, searchEvents } from "./search-events.ts";
@@ -193,17 +194,11 @@ import {
   listTriggerStates,
 } from "./triggers.ts";
 
-/** Stores a time in `health`. Row 1 belongs to the readiness check, and row 2 to the sweeper. */
-const touchHealth = (id: number) => (at: number) =>
+const checkWritable = (at: number) =>
   execute(
-    "INSERT INTO health (id, checked_at) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET checked_at = excluded.checked_at",
-    [id, at],
+    "INSERT INTO health (id, checked_at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET checked_at = excluded.checked_at",
+    [at],
   );
-
-function* lastSweep(): Verb<number | undefined> {
-  return (yield* first<{ checked_at: number }>("SELECT checked_at FROM health WHERE id = 2"))
-    ?.checked_at;
-}
 
 export type Verbs = EventStore &
   TenantStore &
@@ -279,7 +274,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
     releaseEvents(dialect, tenant, ids, by, options),
   ),
   sweep: writes((retention) => sweep(dialect, retention)),
-  sweepTenants: writes((after, now, limit) => sweepTenants(dialect, after, now, limit)),
+  sweepTenants: writes((after, time, limit) => sweepTenants(dialect, after, time, limit)),
   putTenant: writes(putTenant),
   getTenant: reads(getTenant),
   listTenants: reads(listTenants),
@@ -349,7 +344,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   listDraftStates: reads((tenant, flows) => listDraftStates(dialect, tenant, flows)),
   findToolOwner: reads(findToolOwner),
   deleteFlow: writes((key, at) => deleteFlow(dialect, key, at)),
-  sweepFlows: writes((deletedBefore, limit) => sweepFlows(dialect, deletedBefore, limit)),
+  sweepFlows: writes((before, limit, since) => sweepFlows(dialect, before, limit, since)),
   publishFlow: writes((key, prepare) => publishFlow(dialect, key, prepare)),
   rollBackFlow: writes((key, version, at, edit, prepare) =>
     rollBackFlow(dialect, key, version, at, edit, prepare),
@@ -391,7 +386,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   retryRun: writes((tenant, id, at) => retryRun(dialect, tenant, id, at)),
   enableStepNotices: writes(enableStepNotices),
   listVerdicts: reads(listVerdicts),
-  sweepRuns: writes((before, limit) => sweepRuns(dialect, before, limit)),
+  sweepRuns: writes((before, limit, since) => sweepRuns(dialect, before, limit, since)),
   fireSchedules: writes((now, limit, plan) => fireSchedules(dialect, now, limit, plan)),
   nextScheduleDue: reads(nextScheduleDue),
   listSchedules: reads((tenant, flows) => listSchedules(dialect, tenant, flows)),
@@ -452,9 +447,10 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   getRedeliverySweep: reads(getRedeliverySweep),
   listRedeliveries: reads(listRedeliveries),
   countRedeliveries: reads(countRedeliveries),
-  checkWritable: writes(touchHealth(1)),
-  noteSweep: writes(touchHealth(2)),
-  lastSweep: reads(lastSweep),
+  checkWritable: writes(checkWritable),
+  observeClock: writes((reading) => observeClock(dialect, reading)),
+  acceptClock: writes((wall) => acceptClock(dialect, wall)),
+  getClock: reads(() => getClock()),
 });
 
 /** Turns the table into methods that return promises; `run` executes one verb. */

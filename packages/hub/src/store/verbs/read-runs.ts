@@ -327,12 +327,17 @@ export function* listVerdicts(tenant: string, event: string): Verb<StoredVerdict
   }));
 }
 
-export function* sweepRuns(dialect: Dialect, endedBefore: number, limit: number): Verb<number> {
+export function* sweepRuns(
+  dialect: Dialect,
+  endedBefore: number,
+  limit: number,
+  since = 0,
+): Verb<number> {
   const removed = yield* query<{ id: string }>(
-    "WITH old AS MATERIALIZED (SELECT id FROM runs WHERE finished_at < ? " +
+    "WITH old AS MATERIALIZED (SELECT id FROM runs WHERE finished_at >= ? AND finished_at < ? " +
       `ORDER BY finished_at LIMIT ?${dialect.skipLocked}) ` +
       "DELETE FROM runs WHERE id IN (SELECT id FROM old) RETURNING id",
-    [endedBefore, limit],
+    [since, endedBefore, limit],
   );
   const ids = removed.map(({ id }) => id);
   for (const { list, params } of inLists(ids, dialect, 0)) {

@@ -4,6 +4,7 @@
  * number of events. An event is not removed while one of its runs has not ended.
  */
 import { idFloor } from "../../lib/ids.ts";
+import { expiredSpans, type RetentionTime, type Span } from "../retention-clock.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 import type { Retention, SweepResult, TenantSettings, TenantSweep } from "../store.ts";
 import { decrementPending } from "./claim-events.ts";
@@ -19,16 +20,25 @@ const HAS_NO_OPEN_RUN =
   "WHERE l.event_id = events.id AND l.tenant_id = events.tenant_id AND r.finished_at IS NULL)";
 
 export function* sweep(dialect: Dialect, retention: Retention): Verb<SweepResult> {
-  const { now, processedFor, pendingFor, maxBytes, limit } = retention;
-  const processed = yield* query<EventKey>(
-    `SELECT tenant_id, seq FROM events WHERE processed = 1 AND processed_at <= ? AND ${HAS_NO_OPEN_RUN} ORDER BY processed_at LIMIT ?`,
-    [now - processedFor, limit],
-  );
-  // Ids begin with the time: the index on ids finds the oldest events.
-  const expired = yield* query<EventKey>(
-    `SELECT tenant_id, seq FROM events WHERE id < ? AND processed = 0 AND ${HAS_NO_OPEN_RUN} ORDER BY id LIMIT ?`,
-    [idFloor(now - pendingFor), limit - processed.length],
-  );
+  const { processedFor, pendingFor, maxBytes, limit } = retention;
+  const processed: EventKey[] = [];
+  for (const { from, to } of expiredSpans(retention, processedFor))
+    processed.push(
+      ...(yield* query<EventKey>(
+        `SELECT tenant_id, seq FROM events WHERE processed = 1 AND processed_at >= ? AND processed_at <= ? AND ${HAS_NO_OPEN_RUN} ORDER BY processed_at LIMIT ?`,
+        [from, to, limit - processed.length],
+      )),
+    );
+  // Ids begin with the time: the index on ids finds the oldest events. The ids of a process never
+  // decrease: after its clock was set back, only `received_at` has the time of the clock.
+  const expired: EventKey[] = [];
+  for (const { from, to } of expiredSpans(retention, pendingFor))
+    expired.push(
+      ...(yield* query<EventKey>(
+        `SELECT tenant_id, seq FROM events WHERE id >= ? AND id < ? AND processed = 0 AND received_at >= ? AND received_at <= ? AND ${HAS_NO_OPEN_RUN} ORDER BY id LIMIT ?`,
+        [idFloor(from), idFloor(to), from, to, limit - processed.length - expired.length],
+      )),
+    );
   // Only if no event is due by age: removing such events may free enough bytes.
   const overflow =
     processed.length + expired.length > 0 ? [] : yield* findOverflow(maxBytes, limit);
@@ -87,7 +97,7 @@ const TENANTS_PER_CALL = 20;
 export function* sweepTenants(
   dialect: Dialect,
   after: string,
-  now: number,
+  time: RetentionTime,
   limit: number,
 ): Verb<TenantSweep> {
   const tenants = yield* query<{ id: string } & TenantSettings>(
@@ -99,17 +109,17 @@ export function* sweepTenants(
   const expired: EventKey[] = [];
   let next = after;
   for (const { id, processed_for, pending_for } of tenants) {
+    const remaining = () => limit - processed.length - expired.length;
     if (processed_for !== null)
-      processed.push(
-        ...(yield* query<EventKey>(
-          `SELECT tenant_id, seq FROM events WHERE tenant_id = ? AND processed = 1 AND processed_at <= ? AND ${HAS_NO_OPEN_RUN} ORDER BY processed_at LIMIT ?`,
-          [id, now - processed_for, limit - processed.length - expired.length],
-        )),
-      );
+      for (const { from, to } of expiredSpans(time, processed_for))
+        processed.push(
+          ...(yield* query<EventKey>(
+            `SELECT tenant_id, seq FROM events WHERE tenant_id = ? AND processed = 1 AND processed_at >= ? AND processed_at <= ? AND ${HAS_NO_OPEN_RUN} ORDER BY processed_at LIMIT ?`,
+            [id, from, to, remaining()],
+          )),
+        );
     if (pending_for !== null)
-      expired.push(
-        ...(yield* findExpired(id, now - pending_for, limit - processed.length - expired.length)),
-      );
+      expired.push(...(yield* findExpired(id, expiredSpans(time, pending_for), remaining())));
     if (processed.length + expired.length >= limit) break; // the next call continues with this tenant
     next = id;
   }
@@ -126,13 +136,14 @@ export function* sweepTenants(
 }
 
 /** Reads only the oldest pending events, so that the cost does not grow with the backlog. */
-function* findExpired(tenant: string, before: number, limit: number): Verb<EventKey[]> {
-  const oldest = yield* query<EventKey & { id: string }>(
-    `SELECT tenant_id, seq, id FROM events WHERE tenant_id = ? AND processed = 0 AND ${HAS_NO_OPEN_RUN} ORDER BY seq LIMIT ?`,
+function* findExpired(tenant: string, spans: readonly Span[], limit: number): Verb<EventKey[]> {
+  const oldest = yield* query<EventKey & { id: string; received_at: number }>(
+    `SELECT tenant_id, seq, id, received_at FROM events WHERE tenant_id = ? AND processed = 0 AND ${HAS_NO_OPEN_RUN} ORDER BY seq LIMIT ?`,
     [tenant, limit],
   );
-  const floor = idFloor(before);
-  return oldest.filter(({ id }) => id < floor);
+  return oldest.filter(({ id, received_at }) =>
+    spans.some(({ from, to }) => id < idFloor(to) && received_at >= from && received_at <= to),
+  );
 }
 
 interface RemovedEvent {

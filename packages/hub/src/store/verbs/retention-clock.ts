@@ -1,0 +1,49 @@
+import { idFloor, timeOfId } from "../../lib/ids.ts";
+import {
+  acceptClock as accept,
+  type ClockReading,
+  type RetentionClock,
+  readClock,
+  startClock,
+} from "../retention-clock.ts";
+import { type Dialect, first, query, type Verb } from "../sql.ts";
+
+export function* getClock(dialect?: Dialect): Verb<RetentionClock | undefined> {
+  const row = yield* first<{ state: string }>(
+    `SELECT state FROM retention_clock WHERE id = 1${dialect?.forUpdate ?? ""}`,
+  );
+  return row && (JSON.parse(row.state) as RetentionClock);
+}
+
+export function* observeClock(dialect: Dialect, reading: ClockReading): Verb<RetentionClock> {
+  const clock =
+    (yield* getClock(dialect)) ?? startClock(yield* newestTime(reading.wall), reading.wall);
+  return yield* putClock(readClock(clock, reading));
+}
+
+export function* acceptClock(dialect: Dialect, wall: number): Verb<RetentionClock | undefined> {
+  const clock = yield* getClock(dialect);
+  return clock && (yield* putClock(accept(clock, wall)));
+}
+
+function* putClock(clock: RetentionClock): Verb<RetentionClock> {
+  yield* query(
+    "INSERT INTO retention_clock (id, state) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state",
+    [JSON.stringify(clock)],
+  );
+  return clock;
+}
+
+/**
+ * The later of the last sweep of a hub that had no retention clock, and the newest event. Events with a
+ * time after the wall clock are ignored, because one of the two must be wrong.
+ */
+function* newestTime(wall: number): Verb<number | undefined> {
+  const sweep = yield* first<{ at: number }>("SELECT checked_at AS at FROM health WHERE id = 2");
+  const event = yield* first<{ id: string }>(
+    "SELECT id FROM events WHERE id < ? ORDER BY id DESC LIMIT 1",
+    [idFloor(wall)],
+  );
+  const times = [...(sweep ? [sweep.at] : []), ...(event ? [timeOfId(event.id)] : [])];
+  return times.length === 0 ? undefined : Math.max(...times);
+}
