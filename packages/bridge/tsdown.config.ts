@@ -6,7 +6,7 @@ export default defineConfig({
   entry: { "run-bridge": "src/run-bridge.ts", "sse-parser": "src/sse-parser.ts" },
   format: "esm",
   platform: "node",
-  target: "node22",
+  target: "node18.17",
   fixedExtension: false,
   sourcemap: true,
   dts: false,

@@ -81,6 +81,18 @@ test("published packages depend at run time only on published packages of the re
   }
 });
 
+test.each([
+  ["packages/hub", ["README.md", "packages/hub/README.md", "packages/hub/bin/signalbox.js"]],
+  ["packages/bridge", ["docs/claude-code.md", "packages/bridge/README.md"]],
+  ["packages/bridge", ["packages/bridge/bin/signalbox-bridge.js"]],
+  ["packages/triggers", ["packages/triggers/README.md"]],
+])("%s states the same Node version in engines, docs and messages", (folder, pages) => {
+  const { engines } = manifestIn(root, folder) as { engines?: { node: string } };
+  const [, version = ""] = /^>=([\d.]+)$/.exec(engines?.node ?? "") ?? [];
+  for (const page of [...pages, "docs/deploy.md"])
+    expect(read(page)).toMatch(new RegExp(`(?:Node |≥ )${version.replace(".", "\\.")}(?!\\.?\\d)`));
+});
+
 test("the notes group commits by their type, and omit internal commits", () => {
   const notes = releaseNotes([
     "feat(api): list tenants",

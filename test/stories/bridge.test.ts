@@ -661,12 +661,12 @@ describe("the bridge", () => {
       return [status, stderr];
     };
     const message = (version: string, node: string) =>
-      `signalbox-bridge: needs Node 22.15 or newer, this is ${version}. Where your MCP client starts the bridge with "node", write ${node}.\n`;
-    expect(run("22.14.0")).toEqual([1, message("22.14.0", "the path of a newer one")]);
+      `signalbox-bridge: needs Node 18.17 or newer, this is ${version}. Where your MCP client starts the bridge with "node", write ${node}.\n`;
+    expect(run("18.16.1")).toEqual([1, message("18.16.1", "the path of a newer one")]);
     const node = join(checkout, "node_modules/node/bin/node");
     mkdirSync(join(checkout, "node_modules/node/bin"), { recursive: true });
     writeFileSync(node, "");
-    expect(run("20.20.2")).toEqual([1, message("20.20.2", node)]);
-    expect(run("22.15.0")).toEqual([2, expect.stringContaining("not built")]);
+    expect(run("16.20.2")).toEqual([1, message("16.20.2", node)]);
+    expect(run("18.17.0")).toEqual([2, expect.stringContaining("not built")]);
   });
 });

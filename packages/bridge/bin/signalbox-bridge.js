@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url";
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 const built = new URL("../dist/run-bridge.js", import.meta.url);
 
-if (major < 22 || (major === 22 && minor < 15))
-  refuse(`needs Node 22.15 or newer, this is ${process.versions.node}. ${newerNode()}`, 1);
+if (major < 18 || (major === 18 && minor < 17))
+  refuse(`needs Node 18.17 or newer, this is ${process.versions.node}. ${newerNode()}`, 1);
 else if (!existsSync(built)) refuse("the package is not built: run `npm run build` first.", 2);
 else import(built.href).then(({ runBridge }) => runBridge(process.argv.slice(2)));
 

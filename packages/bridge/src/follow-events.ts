@@ -62,8 +62,11 @@ export async function followEvents(options: FollowOptions): Promise<void> {
   /** Returns the delay before the next attempt. */
   async function followOnce(): Promise<number> {
     const after = position();
-    const idle = new AbortController();
-    const onIdle = () => idle.abort(new Error("idle timeout"));
+    // Node 20.0 does not have `AbortSignal.any`.
+    const attempt = new AbortController();
+    const onAbort = () => attempt.abort(signal.reason);
+    signal.addEventListener("abort", onAbort);
+    const onIdle = () => attempt.abort(new Error("idle timeout"));
     let timer = setTimeout(onIdle, idleTimeoutMs);
     try {
       const response = await sendWithAccess(access, (authorization) =>
@@ -73,7 +76,7 @@ export async function followEvents(options: FollowOptions): Promise<void> {
             ...authorization,
             ...(after === undefined ? {} : { "last-event-id": after }),
           },
-          signal: AbortSignal.any([signal, idle.signal]),
+          signal: attempt.signal,
         }),
       );
       const type = response.headers.get("content-type") ?? "";
@@ -98,6 +101,7 @@ export async function followEvents(options: FollowOptions): Promise<void> {
       return backoff.next();
     } finally {
       clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
     }
   }
 

@@ -1,6 +1,7 @@
 /** Finds the hub on this machine. A running hub leaves its address in `hub.json` in its data folder. */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { parseUrl } from "./parse-url.ts";
 import { isRecord } from "./stream-event.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:4747";
@@ -21,7 +22,7 @@ export function findLocalHub(dataFolder: string): { url: string; from: string } 
 function readUrl(path: string): URL | undefined {
   try {
     const file: unknown = JSON.parse(readFileSync(path, "utf8"));
-    const url = isRecord(file) && typeof file.url === "string" ? URL.parse(file.url) : null;
+    const url = isRecord(file) && typeof file.url === "string" ? parseUrl(file.url) : undefined;
     return url && LOOPBACK.test(url.href) ? url : undefined;
   } catch {
     return undefined;

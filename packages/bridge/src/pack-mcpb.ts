@@ -17,7 +17,7 @@ await build({
   outDir: bundle,
   format: "esm",
   platform: "node",
-  target: "node22",
+  target: "node18.17",
   fixedExtension: false,
   dts: false,
   logLevel: "error",
@@ -26,10 +26,11 @@ await build({
   plugins: [thirdPartyLicenses()],
 });
 
-const { version } = JSON.parse(readFileSync(at("package.json"), "utf8"));
+const { version, engines } = JSON.parse(readFileSync(at("package.json"), "utf8"));
 const manifest = JSON.parse(readFileSync(at("manifest.json"), "utf8"));
+const compatibility = { runtimes: { node: engines.node } };
 const packed = zipSync({
-  "manifest.json": strToU8(`${JSON.stringify({ ...manifest, version }, null, 2)}\n`),
+  "manifest.json": strToU8(`${JSON.stringify({ ...manifest, version, compatibility }, null, 2)}\n`),
   // The bundle is an ES module and needs a package.json that declares it.
   "package.json": strToU8('{ "type": "module" }\n'),
   "server/index.js": readFileSync(`${bundle}/index.js`),

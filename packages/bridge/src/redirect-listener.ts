@@ -1,6 +1,7 @@
 /** The server on the loopback address to which the browser returns (RFC 8252). */
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
+import { parseUrl } from "./parse-url.ts";
 
 export interface Redirect {
   code: string;
@@ -37,7 +38,7 @@ export async function listenForRedirect({ state, signal }: { state: string; sign
                 ...headers,
               })
               .end(text);
-          const requested = URL.parse(request.url ?? "/", url);
+          const requested = parseUrl(request.url ?? "/", url);
           if (!requested) return answer(400, "The address is malformed.");
           const { pathname, searchParams } = requested;
           if (request.method !== "GET") return answer(405, "Use GET.");

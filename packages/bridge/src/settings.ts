@@ -2,6 +2,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { findLocalHub } from "./local-hub.ts";
+import { parseUrl } from "./parse-url.ts";
 
 /** A setting is missing or invalid. The message names the setting and the fix. */
 export class SettingsError extends Error {
@@ -61,7 +62,7 @@ function readHubUrl(env: Environment): Pick<BridgeSettings, "url" | "localHubFro
 }
 
 function readUrl(name: string, value: string): string {
-  const url = URL.parse(value);
+  const url = parseUrl(value);
   if (!url || !/^https?:$/.test(url.protocol))
     throw new SettingsError(`${name} must be an http(s) URL, such as http://127.0.0.1:4747.`);
   if (url.username || url.password || url.search || url.hash)

@@ -31,7 +31,13 @@ export function createSettledClient(
   signal: AbortSignal,
   timers: Timers = systemTimers,
 ): SettledClient {
-  const { promise: settled, resolve, reject } = Promise.withResolvers<void>();
+  let resolve = () => {};
+  let reject = (_reason: unknown) => {};
+  // Node 18 and 20 do not have `Promise.withResolvers`.
+  const settled = new Promise<void>((onResolve, onReject) => {
+    resolve = onResolve;
+    reject = onReject;
+  });
   settled.catch(() => {}); // no notification may be waiting
   const complete = new Set<ListMethod>();
   let initializedAt: number | undefined;
