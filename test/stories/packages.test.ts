@@ -1,11 +1,21 @@
 /** The scripts of a release: they pack the packages, and publish them in a dry run. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from "vitest";
 import { fixedPort } from "../support/fixed-port.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
@@ -14,10 +24,15 @@ const run = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const { version } = JSON.parse(readFileSync(join(root, "packages/hub/package.json"), "utf8"));
 
-it("a release is packed and published in a dry run, and the packed hub starts as in the Docker image", async () => {
-  const releaseFolder = join(tempFolder(), "release");
-  const scriptPath = (name: string) => join(root, "scripts/release", name);
+const scriptPath = (name: string) => join(root, "scripts/release", name);
+let releaseFolder: string;
+beforeAll(async () => {
+  releaseFolder = mkdtempSync(join(tmpdir(), "signalbox-release-"));
   await run(process.execPath, [scriptPath("pack.ts"), releaseFolder]);
+});
+afterAll(() => rmSync(releaseFolder, { recursive: true, force: true }));
+
+it("a release is published in a dry run, and the packed hub starts as in the Docker image", async () => {
   const { stdout } = await run(process.execPath, [
     scriptPath("publish.ts"),
     `v${version}`,
@@ -75,6 +90,21 @@ it("a release is packed and published in a dry run, and the packed hub starts as
   hub.kill("SIGTERM");
   expect((await ended)[0]).toBe(0);
   await expect(run(process.execPath, healthcheck, { env })).rejects.toThrow();
+});
+
+it("the published packages contain the files and types that they export", async () => {
+  const names = readdirSync(releaseFolder).filter((name) => name.endsWith(".tgz"));
+  expect(names).toHaveLength(3);
+  const check = (tool: string, ...args: string[]) =>
+    run(join(root, "node_modules/.bin", tool), args).catch(({ stdout, stderr }) => {
+      throw new Error(`${tool} ${args.join(" ")}\n${stdout}${stderr}`);
+    });
+  for (const name of names) {
+    const file = join(releaseFolder, name);
+    await check("publint", "--strict", file);
+    // The packages are ES modules only.
+    await check("attw", "--profile", "esm-only", file);
+  }
 });
 
 /** Unpacks a package, and links only its declared dependencies, so that an undeclared one is missing. */
