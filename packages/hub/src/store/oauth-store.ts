@@ -91,7 +91,8 @@ export interface Redemption {
 
 /**
  * `reused`: the code was redeemed before; the grant is now revoked. `mismatch`: the code is valid, but
- * for another client, redirect URI, verifier or resource; it stays redeemable.
+ * for another client, redirect URI, verifier or resource. A wrong verifier ends it; otherwise, it stays
+ * redeemable.
  */
 export type RedemptionResult =
   | { outcome: "redeemed"; grant: OAuthGrant }

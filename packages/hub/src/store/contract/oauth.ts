@@ -197,7 +197,7 @@ export function oauthContract(it: It): void {
     expect(await store.rotateOAuthGrant(rotation(0))).toEqual({ outcome: "invalid" });
   });
 
-  it("does not consume a code that is presented with another client, redirect URI, verifier or resource", async ({
+  it("does not consume a code that is presented with another client, redirect URI or resource", async ({
     store,
   }) => {
     await store.createOAuthGrant(newGrant());
@@ -205,8 +205,6 @@ export function oauthContract(it: It): void {
     for (const [overrides, field] of [
       [{ client_id: wrongValue }, "client_id"],
       [{ redirect_uri: wrongValue }, "redirect_uri"],
-      [{ challenge: wrongValue }, "code_verifier"],
-      [{ challenge: null }, "code_verifier"],
       [{ resource: wrongValue }, "resource"],
     ] as const)
       expect(await store.redeemOAuthGrant(redemption(overrides))).toEqual({
@@ -224,6 +222,22 @@ export function oauthContract(it: It): void {
     });
     expect(await tokenStatesOf(store)).toEqual(["valid"]);
   });
+
+  for (const challenge of ["something else", null])
+    it(`ends a code that its client presents with the challenge ${challenge}`, async ({
+      store,
+    }) => {
+      await store.createOAuthGrant(newGrant());
+      // Another client cannot end it.
+      const ofOther = redemption({ challenge, client_id: "other" });
+      expect(await store.redeemOAuthGrant(ofOther)).toMatchObject({ field: "client_id" });
+      expect(await store.redeemOAuthGrant(redemption({ challenge }))).toEqual({
+        outcome: "mismatch",
+        field: "code_verifier",
+      });
+      expect(await store.redeemOAuthGrant(redemption())).toEqual({ outcome: "reused" });
+      expect(await tokenStatesOf(store)).toEqual([]);
+    });
 
   it("does not redeem an expired code", async ({ store }) => {
     await store.createOAuthGrant(newGrant());

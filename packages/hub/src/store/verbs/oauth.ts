@@ -130,7 +130,11 @@ export function* redeemOAuthGrant(
     if (field !== "client_id") yield* revokeOAuthGrant(row.id, at);
     return { outcome: "reused" };
   }
-  if (field) return { outcome: "mismatch", field };
+  if (field) {
+    // The client id is right, so the code may have been intercepted: a verifier can be tried only once.
+    if (field === "code_verifier") yield* revokeOAuthGrant(row.id, at);
+    return { outcome: "mismatch", field };
+  }
   if (row.expires_at <= at) return { outcome: "expired" };
   if (status !== "approved") return { outcome: status };
   const until = yield* readParentExpiry(row.parent, at);

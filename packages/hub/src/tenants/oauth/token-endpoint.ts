@@ -105,7 +105,8 @@ export function createTokenEndpoint({ store, newId, now }: TokenEndpointOptions)
     if (result.outcome !== "mismatch") throw invalidGrant("The code is unknown, expired or used.");
     if (result.field === "resource")
       throw new OAuthError("invalid_target", "resource: the code was issued for another resource");
-    throw invalidGrant(`${result.field}: differs from the authorization request`);
+    const fix = result.field === "code_verifier" ? ", so the code has ended. Authorize again." : "";
+    throw invalidGrant(`${result.field}: differs from the authorization request${fix}`);
   }
 
   /** For clients that poll: the errors are those of RFC 8628. */
