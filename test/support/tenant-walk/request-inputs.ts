@@ -223,6 +223,7 @@ export const excludedRoutes: Record<string, string> = {
 /** Routes that are not in the OpenAPI document. The value says where the walk covers the route, or why it need not. */
 export const undocumentedRoutes: Record<string, string> = {
   "GET /": "a page of the web UI",
+  "GET /sign-in": "a page of the web UI",
   "ALL /mcp": "see `toolArguments` and `methodRequests`",
   "ALL /mcp/:app": "see `methodRequests`",
   "GET /.well-known/oauth-protected-resource": "public, and the same for all tenants",

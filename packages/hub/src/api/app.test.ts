@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { createApp } from "./app.ts";
+import { type AppOptions, createApp } from "./app.ts";
 import { createHostCheck } from "./host-check.ts";
 
-const options: Parameters<typeof createApp>[0] = {
+const options: AppOptions = {
   checkReady: async () => {},
   checkHost: createHostCheck({
     host: "127.0.0.1",
@@ -47,6 +47,19 @@ it.each(["/", "/sign-in"])(
     const html = await response.text();
     expect(html).toContain(`<style nonce="${nonce}">`);
     expect(html).toContain("npm run build");
+  },
+);
+
+it.each(["/", "/sign-in"])(
+  "serves the web UI at %s to a program that accepts anything",
+  async (path) => {
+    const readWebFile = async () => ({ body: new TextEncoder().encode("the web UI") });
+    const withWebUi = createApp({ ...options, readWebFile });
+    const request = (method: string) =>
+      withWebUi.request(`http://127.0.0.1:4747${path}`, { method, headers: { accept: "*/*" } });
+    expect(await (await request("GET")).text()).toBe("the web UI");
+    expect((await request("HEAD")).status).toBe(200);
+    expect((await request("POST")).status).toBe(405);
   },
 );
 

@@ -8,7 +8,14 @@ import { type HomePage, homePage } from "./home.ts";
 import { type HostCheck, isHttpsUrl } from "./host-check.ts";
 import { pageAddress } from "./page-redirect.ts";
 import { deniedResponse, problemResponse, storageUnavailable } from "./problem-response.ts";
-import { createNonce, pageHeaders, type ReadWebFile, STATIC_POLICY, serveWebUi } from "./web-ui.ts";
+import {
+  createNonce,
+  ENTRY_PAGES,
+  pageHeaders,
+  type ReadWebFile,
+  STATIC_POLICY,
+  serveWebUi,
+} from "./web-ui.ts";
 
 export interface AppOptions {
   /** Rejects if the database cannot be written. */
@@ -99,27 +106,23 @@ export function createApp({
     if (denied) return deniedResponse(denied);
     return c.body(await metrics.text(), 200, { "content-type": metrics.contentType });
   });
-  const serveStartPage = async (c: Context) => {
+  app.on("GET", [...ENTRY_PAGES], async (c) => {
+    const page = await serveWebUi(readWebFile, c.req.raw, imageOrigins);
+    if (page) return page;
     const nonce = createNonce();
     return new Response(homePage(await home(isLocal(c)), nonce), {
       headers: pageHeaders(nonce, STATIC_POLICY),
     });
-  };
-  app.get(
-    "/",
-    async (c) => (await serveWebUi(readWebFile, c.req.raw, imageOrigins)) ?? serveStartPage(c),
-  );
+  });
   app.notFound(
     async (c) =>
       (await serveWebUi(readWebFile, c.req.raw, imageOrigins)) ??
-      (c.req.path === "/sign-in"
-        ? serveStartPage(c)
-        : problemResponse(
-            404,
-            "not_found",
-            "Not found",
-            `There is no route ${c.req.method} ${c.req.path}.`,
-          )),
+      problemResponse(
+        404,
+        "not_found",
+        "Not found",
+        `There is no route ${c.req.method} ${c.req.path}.`,
+      ),
   );
   app.onError((error, c) => {
     if (isStorageUnavailable(error)) return storageUnavailable();

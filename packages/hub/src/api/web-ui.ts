@@ -17,6 +17,9 @@ export type ReadWebFile = (
 /** In `index.html`, it is replaced with the nonce of the response. */
 const NONCE_PLACEHOLDER = "__CSP_NONCE__";
 
+/** The pages whose addresses the hub prints. They are also served to programs that do not ask for HTML. */
+export const ENTRY_PAGES: readonly string[] = ["/", "/sign-in"];
+
 const ASSETS = "/assets/";
 /** Paths of other routes: a misspelled path must not return the page of the web UI. */
 const RESERVED = /^\/(api|auth|mcp|webhooks|events|assets|oauth|\.well-known)(\/|$)/;
@@ -67,7 +70,8 @@ export async function serveWebUi(
   const { pathname } = new URL(request.url);
   const isFile = /\.\w+$/.test(pathname);
   if (isFile && pathname !== "/index.html") return serveFile(read, pathname, request);
-  const wantsPage = pathname === "/" || request.headers.get("accept")?.includes("text/html");
+  const wantsPage =
+    ENTRY_PAGES.includes(pathname) || request.headers.get("accept")?.includes("text/html");
   return wantsPage && !isReserved(pathname) ? servePage(read, imageOrigins) : undefined;
 }
 
