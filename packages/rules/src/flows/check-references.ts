@@ -1,5 +1,4 @@
 /** Checks the syntax of templates, and that their references can have a value when the node runs. */
-import { isObject, type JsonObject } from "../json.ts";
 import { isWithin } from "../match/path.ts";
 import { type ErrorCode, type Finding, nodeFinding, type WarningCode } from "./finding.ts";
 import { ancestorsOf, reachableThrough } from "./graph.ts";
@@ -66,7 +65,7 @@ function findProblem(
   { root, path, keys, optional }: FoundReference,
   { bySlug, ancestors, loops }: ReferenceContext,
 ): Problem | undefined {
-  if (root === "trigger") return optional ? undefined : checkTriggerField(resolved, node, path[0]);
+  if (root === "trigger") return optional ? undefined : checkTriggerField(resolved, node, path);
   if (root === "secrets") {
     if (path.length !== 1)
       return { code: "secret_not_allowed", message: "must name one secret, such as secrets.KEY" };
@@ -127,34 +126,30 @@ function checkOutputField(
   };
 }
 
-/** Returns a problem if none of the triggers that lead to the node provides the field. */
+/** Returns a problem if a trigger that leads to the node does not provide the field. */
 function checkTriggerField(
   resolved: ResolvedFlow,
   node: FlowNode,
-  field: string | number | undefined,
+  path: readonly (string | number)[],
 ): Problem | undefined {
-  if (typeof field !== "string") return undefined;
-  const triggers = resolved.triggers
-    .filter((trigger) => resolved.reach(trigger).has(node.id))
-    .map((trigger) => fieldsOf(resolved, trigger));
-  const lacksField = ({ fields }: { fields: readonly string[] | undefined }) =>
-    fields !== undefined && !fields.includes(field);
-  if (triggers.length === 0 || !triggers.every(lacksField)) return undefined;
-  const descriptions = triggers.map(
-    ({ name, fields = [] }) => `${name} has ${fields.join(", ") || "no parameters"}`,
-  );
+  const triggers = resolved.triggers.filter((trigger) => resolved.reach(trigger).has(node.id));
+  const without = triggers.flatMap((trigger) => {
+    const schema = resolved.outputSchema(trigger);
+    const field = schema && schemaAt(schema, path.slice(0, 1));
+    return field && "missing" in field ? [{ name: trigger.name, ...field }] : [];
+  });
+  if (without.length === 0) return undefined;
+  const fields = without
+    .map(({ name, allowed }) => `${name} has ${allowed.join(", ") || "no parameters"}`)
+    .join("; ");
+  const names = without.map(({ name }) => name).join(", ");
   return {
     code: "no_such_parameter",
-    message: `is not provided by a trigger: ${descriptions.join("; ")}`,
+    message:
+      without.length === triggers.length
+        ? `is not provided by a trigger: ${fields}`
+        : `is missing when ${names} starts the run: ${fields}; mark it as optional with ?`,
   };
-}
-
-/** `fields` is undefined if the trigger's output can have any field. */
-function fieldsOf(resolved: ResolvedFlow, trigger: FlowNode) {
-  const { name } = trigger;
-  const schema = resolved.outputSchema(trigger);
-  const isClosed = isObject(schema?.properties) && schema.additionalProperties === false;
-  return { name, fields: isClosed ? Object.keys(schema.properties as JsonObject) : undefined };
 }
 
 /** Returns the nodes inside a loop: reachable through this port of the loop, but through no other port. */

@@ -347,7 +347,11 @@ describe("references", () => {
   it("to one of two triggers cause a warning, unless they are optional", () => {
     const flow = (text: string) =>
       testFlow(
-        [testTool("A", withParameters("x")), testTool("B"), node("Show", { text })],
+        [
+          testTool("A", withParameters("x")),
+          testTool("B", withParameters("x")),
+          node("Show", { text }),
+        ],
         ["a → show", "b → show"],
       );
     expect(errors(flow("{{ a.x }}"))).toEqual([]);
@@ -393,14 +397,33 @@ describe("references", () => {
       expect(codes(warningsFor("{{ trigger.action }}", push))).toEqual(["no_such_parameter"]);
     });
 
-    it("cause no warning if one trigger provides it, if they are optional, or if they name no field", () => {
-      expect(warningsFor("{{ trigger.x }} {{ trigger.data }}", call, push)).toEqual([]);
-      expect(warningsFor("{{ trigger.y? }} {{ trigger }}", call)).toEqual([]);
+    it("cause a warning that names the triggers that do not provide it", () => {
+      const daily = testNode("Schedule", "Daily", { cron: "0 9 * * *" });
+      expect(warningsFor("{{ trigger.data.x }}", push, daily)).toEqual([
+        {
+          code: "no_such_parameter",
+          nodeId: "show",
+          path: "text",
+          message:
+            "Show: text: {{ trigger.data.x }} is missing when Daily starts the run: Daily has scheduled_at, fired_at, time_zone, missed; mark it as optional with ?",
+        },
+      ]);
+      const odd = testTool("Odd", { parameters: "none" });
+      expect(codes(warningsFor("{{ trigger.y }}", call, odd))).toEqual(["no_such_parameter"]);
+    });
+
+    it("cause no warning if every trigger provides it, if they are optional, or if they name no field", () => {
+      expect(warningsFor("{{ trigger.x }}", call, testTool("Other", withParameters("x")))).toEqual(
+        [],
+      );
+      expect(warningsFor("{{ trigger.y? }} {{ trigger.data? }} {{ trigger }}", call, push)).toEqual(
+        [],
+      );
     });
 
     it("cause no warning if the output of a trigger is unknown, or if no trigger reaches the node", () => {
       const odd = testTool("Odd", { parameters: "none" });
-      expect(warningsFor("{{ trigger.y }}", call, odd)).toEqual([]);
+      expect(warningsFor("{{ trigger.y }}", odd)).toEqual([]);
       expect(warningsFor("{{ trigger.y }}")).toMatchObject([{ code: "orphan_node" }]);
     });
   });
