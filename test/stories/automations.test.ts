@@ -353,11 +353,11 @@ describe.each<Backend>(["SQLite", "workerd"])("the tools for automations, on %s"
       await createInvalid({
         model: { ...agentArguments(model.url).model, apiKey: "{{ secrets.NOPE }}" },
       }),
-    ).toContain("NOPE");
+    ).toMatch(/^model\.apiKey: The flow cannot run yet: .*NOPE/);
     const plainKeyModel = { ...agentArguments(model.url).model, apiKey: "sk-plain-key" };
     for (const draft of [false, true]) {
       const error = await createInvalid({ model: plainKeyModel, draft });
-      expect(error).toContain("model.apiKey: must be one reference to a secret");
+      expect(error).toMatch(/^model\.apiKey: Agent: model\.apiKey: must be one reference/);
       expect(error).toContain("PUT /api/secrets/");
       expect(error).not.toContain("sk-plain-key");
     }
@@ -374,7 +374,9 @@ describe.each<Backend>(["SQLite", "workerd"])("the tools for automations, on %s"
       "never fires",
     );
     expect(await createWithTrigger({ kind: "tool" })).toContain("triggers[0].toolDescription: ");
-    expect(await createWithTrigger({ ...issueOpenedTrigger, filter: "data." })).toContain("filter");
+    expect(await createWithTrigger({ ...issueOpenedTrigger, filter: "data." })).toMatch(
+      /^triggers\[0\]\.filter: The flow cannot run yet: /,
+    );
     expect((await agent.callTool("AUTOMATION_LIST")).automations).toEqual([]);
 
     for (const tool of ["AUTOMATION_GET", "AUTOMATION_DELETE", "AUTOMATION_RUN"])

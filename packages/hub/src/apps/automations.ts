@@ -74,13 +74,17 @@ export function createAutomations(options: AutomationsOptions) {
     id: string,
     change: (graph: FlowGraph) => FlowChange,
     changeOptions: ChangeOptions,
+    triggerArgument: NodeArguments = new Map(),
   ): Promise<Automation> => {
-    const edited = await retryChanged(async () => {
-      const flow = await flows.get(tenant, id);
-      assertAgent(flow);
-      return flows.change({ tenant, id, ifRevision: flow.revision }, change(flow.graph));
+    const nodeArguments = new Map(triggerArgument);
+    return withArgumentNames(nodeArguments, async () => {
+      const edited = await retryChanged(async () => {
+        const flow = await flows.get(tenant, id);
+        nodeArguments.set(assertAgent(flow).id, "");
+        return flows.change({ tenant, id, ifRevision: flow.revision }, change(flow.graph));
+      });
+      return describe(await publishEdited(edited, changeOptions));
     });
-    return describe(await publishEdited(edited, changeOptions));
   };
 
   /** If other clients have changed the draft since the edit, publishes it with their changes. */
@@ -124,27 +128,34 @@ export function createAutomations(options: AutomationsOptions) {
     ): Promise<Automation> {
       const { name, description, app = DEFAULT_APP } = fields;
       const agentId = newId();
-      const triggers = fields.triggers.map((trigger, row) =>
-        triggerNode(trigger, { id: newId(), row, agentId }),
-      );
+      const triggers = fields.triggers.map((trigger, row) => {
+        const id = newId();
+        return { id, ...triggerNode(trigger, { id, row, agentId }) };
+      });
       if (fields.app === undefined) {
         const at = timers.now();
         const texts = { name: "Automations", description: "Set up by agents." };
         await store.createApp({ tenant, slug: app, ...texts, created_at: at, updated_at: at });
       }
-      const flow = await flows.create(tenant, app, {
-        name,
-        description,
-        nodes: [agentNode(agentId, fields.agent), ...triggers.map(({ node }) => node)],
-        edges: triggers.map(({ edge }) => edge),
+      const nodeArguments = new Map([
+        [agentId, ""],
+        ...triggers.map(({ id }, index) => [id, `triggers[${index}]`] as const),
+      ]);
+      return withArgumentNames(nodeArguments, async () => {
+        const flow = await flows.create(tenant, app, {
+          name,
+          description,
+          nodes: [agentNode(agentId, fields.agent), ...triggers.map(({ node }) => node)],
+          edges: triggers.map(({ edge }) => edge),
+        });
+        try {
+          return await describe(await publish(flow, changeOptions));
+        } catch (error) {
+          // If the removal fails too, the caller gets the first error.
+          await flows.remove({ tenant, id: flow.id }).catch(() => {});
+          throw error;
+        }
       });
-      try {
-        return await describe(await publish(flow, changeOptions));
-      } catch (error) {
-        // If the removal fails too, the caller gets the first error.
-        await flows.remove({ tenant, id: flow.id }).catch(() => {});
-        throw error;
-      }
     },
 
     get: async (tenant: string, id: string): Promise<Automation> =>
@@ -213,6 +224,7 @@ export function createAutomations(options: AutomationsOptions) {
           return { nodes: [...graph.nodes, node], edges: [...graph.edges, edge] };
         },
         changeOptions,
+        new Map([[triggerId, "trigger"]]),
       );
       return { ...automation, triggerId };
     },
@@ -240,6 +252,7 @@ export function createAutomations(options: AutomationsOptions) {
           };
         },
         changeOptions,
+        new Map([[trigger, "changes"]]),
       ),
 
     removeTrigger: (
@@ -329,6 +342,38 @@ async function retryChanged<Result>(
       if (!isChanged || attempt === EDIT_ATTEMPTS) throw error;
       await beforeRetry();
     }
+}
+
+/**
+ * By the id of a node: the argument of the tool that contains the parameters of the node; "" if each
+ * parameter is an argument.
+ */
+type NodeArguments = ReadonlyMap<string, string>;
+
+/**
+ * In the errors of flows, the path of a field begins with the id of its node. The caller may not know
+ * this id, so it is replaced by the argument.
+ */
+async function withArgumentNames<Result>(
+  nodeArguments: NodeArguments,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    const rename = (path: string): string => {
+      const [node = "", ...rest] = path.split(".");
+      const argument = nodeArguments.get(node);
+      return argument === undefined
+        ? path
+        : [argument, ...rest].filter(Boolean).join(".") || "agent";
+    };
+    const errors = error.errors.map(({ path, message }) => ({ path: rename(path), message }));
+    const [first, second] = errors;
+    const field = first && !second ? first.path : rename(error.field);
+    throw new RequestError(error.code, field, error.message, errors);
+  }
 }
 
 const withoutNulls = (fields: JsonObject): JsonObject =>
