@@ -168,4 +168,36 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a draft, on %s", (b
     const log = [{ text: expect.stringContaining("Pinned") }];
     expect(doneSteps("call")).toMatchObject([{ item: "", log }]);
   });
+
+  it("continues after a pinned node on a port that exists, also while the node is unfinished", async () => {
+    const api = await startApi(backend);
+    await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
+    const { json: flow } = await api.expect(201, "POST", "/api/apps/desk/flows", {
+      name: "Sort",
+      nodes: [
+        node("ask", "UserIntent", { toolDescription: "Asks." }),
+        node("sort", "Switch", { value: "{{ trigger }}", cases: [] }),
+        node("end", "Return", { value: "sorted" }),
+      ],
+      edges: [edge("ask", "sort"), { ...edge("sort", "end"), sourceHandle: "bug" }],
+    });
+    const run = (pin: object) =>
+      api.call("POST", `/api/flows/${flow.id}/runs?draft=1&wait=1`, {
+        trigger: "ask",
+        pins: { sort: { output: "x", ...pin } },
+      });
+    for (const pin of [{}, { port: "bug" }])
+      expect((await run(pin)).json).toMatchObject({ status: "succeeded", output: "sorted" });
+    expect((await run({ port: "none" })).json.errors).toEqual([
+      { path: "pins.sort.port", message: "must be one of bug" },
+    ]);
+
+    const cases = [{ name: "chore", value: "chore" }];
+    await api.expect(200, "PATCH", `/api/flows/${flow.id}/nodes/sort`, { parameters: { cases } });
+    const rejected = await run({});
+    expect([rejected.status, rejected.json.errors]).toEqual([
+      400,
+      [{ path: "sort", message: expect.stringMatching(/^sort: has no output port bug; it has /) }],
+    ]);
+  });
 });

@@ -80,12 +80,16 @@ export function createDraftRuns(options: DraftRunsOptions) {
     return flow;
   };
 
-  /** Throws if a node for which `isChecked` returns true has an error. Other nodes may be unfinished. */
+  /**
+   * Throws if a node for which `isChecked` returns true has an error. Other nodes may be unfinished, but
+   * their edges must leave through ports that exist, because the run follows them.
+   */
   const assertValid = (tenant: string, graph: FlowGraph, isChecked: (node: string) => boolean) =>
     withAnalysis(async (requireAnalysis) => {
       const analysis = requireAnalysis(tenant, graph);
       const errors = validateFlow(graph, registry, analysis).errors.filter(
-        ({ nodeId }) => nodeId !== undefined && isChecked(nodeId),
+        ({ nodeId, code }) =>
+          nodeId !== undefined && (isChecked(nodeId) || code === "missing_port"),
       );
       if (errors.length > 0)
         throw new RequestError(
@@ -153,15 +157,23 @@ export function createDraftRuns(options: DraftRunsOptions) {
     started_at: now(),
     finished_at: now(),
   });
-  const portsOf = (node: FlowNode): readonly string[] =>
-    registry.get(node.type)?.outPorts(splitParameters(node).config) ?? [];
-  const pinnedStep = (node: FlowNode, nth: number, { output, port }: Pin): WrittenStep => {
-    const ports = portsOf(node);
+  /** If the config determines the ports but is invalid, returns the ports that have edges. */
+  const portsOf = (node: FlowNode, { edges }: FlowGraph): readonly string[] =>
+    registry.get(node.type)?.outPorts(splitParameters(node).config) ??
+    edges.filter(({ source }) => source === node.id).map(({ sourceHandle }) => sourceHandle);
+  const pinnedStep = (
+    { node, pin: { output, port } }: { node: FlowNode; pin: Pin },
+    nth: number,
+    graph: FlowGraph,
+  ): WrittenStep => {
+    const ports = portsOf(node, graph);
     if (port !== undefined && !ports.includes(port))
       throw new RequestError(
         "invalid",
         `pins.${node.slug}.port`,
-        `must be one of ${ports.join(", ") || "no ports"}`,
+        ports.length > 0
+          ? `must be one of ${[...new Set(ports)].join(", ")}`
+          : `must be omitted: ${node.name} has no output ports`,
       );
     return doneStep(node, nth, output, port ?? ports.find((name) => name !== ERROR_PORT) ?? "");
   };
@@ -198,7 +210,7 @@ export function createDraftRuns(options: DraftRunsOptions) {
         const pin = pinOf(node.id);
         return pin ? [{ node, pin }] : [];
       });
-      const steps = pinned.map(({ node, pin }, index) => pinnedStep(node, index + 1, pin));
+      const steps = pinned.map((each, index) => pinnedStep(each, index + 1, graph));
       return start(flow, subgraph, checked.input, steps, by);
     },
 
