@@ -24,6 +24,7 @@ export interface ExplainOptions extends Omit<PlanOptions, "cause"> {
     | "listVerdicts"
     | "listEventTriggers"
     | "findTriggers"
+    | "getTrigger"
     | "queueRuns"
   >;
   largeReads: LargeReads;
@@ -86,6 +87,20 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
     const event = await store.getEvent(tenant, id);
     if (!event) throw noEvent();
     return event;
+  };
+  const requireScope = async (tenant: string, { flow, trigger }: ReplayScope): Promise<void> => {
+    if (flow === undefined) return;
+    const stored = await store.getFlow(tenant, flow);
+    if (!stored)
+      throw new RequestError("not_found", "flow", `There is no flow ${flow.slice(0, 100)}.`);
+    if (trigger === undefined) return;
+    const published = await store.getTrigger(tenant, flow, trigger);
+    if (published?.kind !== "event")
+      throw new RequestError(
+        "not_found",
+        "trigger",
+        `The published version of ${stored.name} has no event trigger with the id ${trigger.slice(0, 100)}.`,
+      );
   };
   /** Calls `work` with the event and its payload. */
   const withPayload = <Result>(
@@ -250,11 +265,11 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
     async replay(
       tenant: string,
       id: string,
-      { flow, trigger }: ReplayScope = {},
+      scope: ReplayScope = {},
     ): Promise<{ runs: { run_id: string; flow_id: string }[]; considered: number }> {
       const event = await getEvent(tenant, id);
-      if (flow !== undefined && !(await store.getFlow(tenant, flow)))
-        throw new RequestError("not_found", "flow", `There is no flow ${flow.slice(0, 100)}.`);
+      await requireScope(tenant, scope);
+      const { flow, trigger } = scope;
       const sources = [event.source, event.source_id];
       const { triggers } = await store.findTriggers(tenant, sources, event.type);
       const considered = triggers.filter(
