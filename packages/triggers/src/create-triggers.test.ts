@@ -104,6 +104,24 @@ describe("notify", () => {
     expect(new Set(hub.received.map(({ body }) => body?.id)).size).toBe(1);
   });
 
+  it("does not filter by the default of a param that the client has omitted", async () => {
+    const onSubscribe = vi.fn();
+    const definition = defineTrigger({
+      type: "change",
+      description: "A change.",
+      params: z.object({ area: z.enum(["ui", "api"]).default("ui") }),
+      onSubscribe,
+    });
+    const triggers = openTriggers({ definitions: [definition] });
+    await configure(triggers, subscriptionArgs("any", { type: "change", params: {} }));
+    await configure(triggers, subscriptionArgs("ui", { type: "change", params: { area: "ui" } }));
+    expect(onSubscribe.mock.calls.map(([{ params }]) => params)).toEqual([{}, { area: "ui" }]);
+    for (const data of [{ area: "api" }, {}, { area: "ui" }])
+      await triggers.notify("c", "change" as "push", data);
+    await triggers.flush();
+    expect(receivedTokens().sort()).toEqual(["token-any", "token-any", "token-any", "token-ui"]);
+  });
+
   it("resolves if there is no subscription", async () => {
     expect(await openTriggers().notify("c", "push", {})).toMatchObject({ subscriptions: 0 });
     expect(hub.received).toEqual([]);

@@ -1,6 +1,6 @@
 /** The author of a server declares each event type, its params and its data in a trigger definition. */
 import type { JsonObject } from "./json.ts";
-import type { InputOf, ObjectSchema, OutputOf, Schema } from "./schema.ts";
+import type { InputOf, ObjectSchema, OutputOf, ParamsOf, Schema } from "./schema.ts";
 
 /** A client's request for the events of one type. */
 export interface Subscription<Params = JsonObject> {
@@ -24,7 +24,7 @@ export interface TriggerDefinition<
   /**
    * The params by which a subscriber can filter events. Each key is a path into the data, such as
    * `repo` or `issue.labels[].name`. A subscription gets the events whose data has the same value at
-   * this path.
+   * this path. A default prefills forms: a param that the subscriber omits matches every event.
    */
   params?: Params;
   /** The data of an event: an object. */
@@ -32,17 +32,17 @@ export interface TriggerDefinition<
   /** An example of the data. */
   sample?: InputOf<Payload>;
   /** Returns whether an event matches the params. By default, each param is compared with the data. */
-  matches?(params: OutputOf<Params>, data: OutputOf<Payload>): boolean;
+  matches?(params: ParamsOf<Params>, data: OutputOf<Payload>): boolean;
   /**
    * Called for a new subscription, and for one whose params have changed. If it throws, the client
    * gets the message and tries again, so it can be called more than once.
    */
-  onSubscribe?(subscription: Subscription<OutputOf<Params>>): unknown;
+  onSubscribe?(subscription: Subscription<ParamsOf<Params>>): unknown;
   /**
    * Called when a subscription has ended. It is also called when params have changed, with the former
    * params.
    */
-  onUnsubscribe?(subscription: Subscription<OutputOf<Params>>): unknown;
+  onUnsubscribe?(subscription: Subscription<ParamsOf<Params>>): unknown;
 }
 
 /** Infers the types of the hooks from `params` and `payload`. */

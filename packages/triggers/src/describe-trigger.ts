@@ -15,6 +15,8 @@ export type TriggerDescription = {
   inputSchema: JsonObject;
   payloadSchema?: JsonObject;
   sample?: JsonObject;
+  /** An omitted param matches every value: its default only prefills forms. */
+  omittedParams: "any";
 };
 
 export function describeTrigger(definition: TriggerDefinition): TriggerDescription {
@@ -34,6 +36,7 @@ export function describeTrigger(definition: TriggerDefinition): TriggerDescripti
     inputSchema,
     ...(payload ? { payloadSchema: jsonSchemaOf(payload, "output") } : {}),
     ...(sample ? { sample: JSON.parse(JSON.stringify(sample)) as JsonObject } : {}),
+    omittedParams: "any",
   };
 }
 

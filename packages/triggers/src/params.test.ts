@@ -76,6 +76,7 @@ describe("TRIGGER_LIST", () => {
       description: "Fires.",
       paramsSchema: {},
       inputSchema: { type: "object", properties: {} },
+      omittedParams: "any",
     });
   });
 });
@@ -95,20 +96,16 @@ describe("TRIGGER_CONFIGURE", () => {
       repo: "123",
       count: 5,
       draft: true,
-      level: "low",
       size: 2,
     });
   });
 
   it("converts numbers where the schema requires strings", async () => {
-    expect(await parse({ repo: 123 })).toEqual({ repo: "123", level: "low" });
+    expect(await parse({ repo: 123 })).toEqual({ repo: "123" });
   });
 
   it("removes blank optional params", async () => {
-    expect(await parse({ repo: "a", count: "", draft: " ", level: "" })).toEqual({
-      repo: "a",
-      level: "low",
-    });
+    expect(await parse({ repo: "a", count: "", draft: " ", level: "" })).toEqual({ repo: "a" });
   });
 
   it.each([
@@ -126,7 +123,7 @@ describe("TRIGGER_CONFIGURE", () => {
   });
 
   it("ignores params that are not declared, because clients may filter by them", async () => {
-    expect(await parse({ repo: "a", "issue.title": "x" })).toEqual({ repo: "a", level: "low" });
+    expect(await parse({ repo: "a", "issue.title": "x" })).toEqual({ repo: "a" });
     expect(await parseParams("t", undefined, { repo: "a" })).toEqual({});
   });
 });

@@ -4,7 +4,10 @@ import { isBlank, isNumeric } from "./matches.ts";
 import { formatIssues, type ObjectSchema, type Schema } from "./schema.ts";
 import { TriggerError } from "./trigger-error.ts";
 
-/** Throws a `TriggerError` that names each invalid param. */
+/**
+ * Throws a `TriggerError` that names each invalid param. A param that the client omits is not in the
+ * result, even if it has a default: the default prefills forms, and does not filter events.
+ */
 export async function parseParams(
   type: string,
   schema: ObjectSchema<object> | undefined,
@@ -19,14 +22,14 @@ export async function parseParams(
     if (isBlank(values[name]) && accepts(field as Schema, undefined)) delete values[name];
 
   const first = await schema.safeParseAsync(values);
-  if (first.success) return toJson(first.data);
+  if (first.success) return pickSent(first.data, values);
   for (const { path } of first.error.issues) {
     const name = String(path[0]);
     const converted = convert(values[name]);
     if (converted !== undefined) values[name] = converted;
   }
   const second = await schema.safeParseAsync(values);
-  if (second.success) return toJson(second.data);
+  if (second.success) return pickSent(second.data, values);
   throw new TriggerError(
     "bad_params",
     `invalid params of "${type}": ${formatIssues("params", second.error.issues)}`,
@@ -51,4 +54,10 @@ function convert(value: unknown): unknown {
   return undefined;
 }
 
-const toJson = (params: unknown): JsonObject => JSON.parse(JSON.stringify(params)) as JsonObject;
+/** Removes the params that only the schema's defaults have added. */
+const pickSent = (params: object, sent: object): JsonObject =>
+  JSON.parse(
+    JSON.stringify(
+      Object.fromEntries(Object.entries(params).filter(([name]) => Object.hasOwn(sent, name))),
+    ),
+  ) as JsonObject;

@@ -28,6 +28,19 @@ export interface ObjectSchema<Output = Record<string, unknown>> extends Schema<O
 export type OutputOf<Type extends Schema> = Type["_zod"]["output"];
 export type InputOf<Type extends Schema> = Type["_zod"]["input"];
 
+/** The names of the properties that the client may omit, such as those with a default. */
+type OptionalNames<Input> = {
+  [Name in keyof Input]-?: object extends Pick<Input, Name> ? Name : never;
+}[keyof Input];
+
+/** The params of a subscription. A param that the client may omit is optional, even with a default. */
+export type ParamsOf<Type extends Schema> = Simplify<
+  Omit<OutputOf<Type>, OptionalNames<InputOf<Type>>> &
+    Partial<Pick<OutputOf<Type>, keyof OutputOf<Type> & OptionalNames<InputOf<Type>>>>
+>;
+
+type Simplify<Type> = { [Name in keyof Type]: Type[Name] };
+
 export function jsonSchemaOf(schema: Schema, io: "input" | "output"): JsonObject {
   const options = { io, unrepresentable: "any" } as const;
   const json =

@@ -7,12 +7,20 @@ import { createTriggers, defineTrigger } from "./index.ts";
 const push = defineTrigger({
   type: "push",
   description: "A push.",
-  params: z.object({ branch: z.string(), count: z.number().optional() }),
+  params: z.object({
+    branch: z.string(),
+    count: z.number().optional(),
+    area: z.enum(["ui", "api"]).default("ui"),
+  }),
   payload: z.object({ branch: z.string(), title: z.string().default("") }),
   sample: { branch: "main" },
   matches: (params, data) => params.branch === data.branch && data.title !== "",
   onSubscribe({ params, connectionId }) {
-    expectTypeOf(params).toEqualTypeOf<{ branch: string; count?: number | undefined }>();
+    expectTypeOf(params).toEqualTypeOf<{
+      branch: string;
+      count?: number | undefined;
+      area?: "ui" | "api";
+    }>();
     expectTypeOf(connectionId).toEqualTypeOf<string>();
   },
 });

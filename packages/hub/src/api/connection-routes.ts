@@ -89,6 +89,12 @@ export const offeredTrigger = z.object({
   paramsSchema: schema,
   payloadSchema: schema.optional(),
   sample: schema.optional(),
+  omittedParams: z
+    .literal("any")
+    .optional()
+    .describe(
+      "`any`: an omitted param matches every value; else the server may assume its default.",
+    ),
 });
 
 export const toolResult = z.object({

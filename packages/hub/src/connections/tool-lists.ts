@@ -59,8 +59,13 @@ export const toolsOf = ({ tools }: Offers): ReadonlyMap<string, ConnectionTool> 
 /** The triggers by type. */
 const triggersOf = ({ triggers }: Offers): ReadonlyMap<string, ConnectionTrigger> =>
   new Map(
-    triggers.map(({ type, inputSchema, paramsSchema, payloadSchema }) => [
+    triggers.map(({ type, inputSchema, paramsSchema, payloadSchema, omittedParams }) => [
       type,
-      { inputSchema, paramsSchema, ...(payloadSchema && { payloadSchema }) },
+      {
+        inputSchema,
+        paramsSchema,
+        ...(payloadSchema && { payloadSchema }),
+        ...(omittedParams && { omittedParams }),
+      },
     ]),
   );

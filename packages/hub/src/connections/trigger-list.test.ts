@@ -75,12 +75,13 @@ describe("readTriggers", () => {
     ]);
   });
 
-  it("returns inputSchema, payloadSchema, sample and title unchanged", () => {
+  it("returns inputSchema, payloadSchema, sample, omittedParams and title unchanged", () => {
     const fields = {
       title: "Issue",
       inputSchema: { type: "object", properties: { n: { type: "integer" } } },
       payloadSchema: { type: "object" },
       sample: { number: 1 },
+      omittedParams: "any",
     };
     expect(read({ type: "issue", ...fields })[0]).toMatchObject({ ...fields, paramsSchema: {} });
   });

@@ -59,6 +59,7 @@ function readTrigger(item: unknown, path: string): OfferedTrigger {
     paramsSchema,
     ...(isObject(payloadSchema) ? { payloadSchema } : {}),
     ...(isObject(sample) ? { sample } : {}),
+    ...(item.omittedParams === "any" ? { omittedParams: "any" } : {}),
   };
 }
 

@@ -65,6 +65,8 @@ export interface OfferedTrigger {
   paramsSchema: JsonObject;
   payloadSchema?: JsonSchema;
   sample?: JsonObject;
+  /** `any`: an omitted param matches every value. Otherwise, the server may assume its default. */
+  omittedParams?: "any";
 }
 
 /** What a server offered when it was last checked. */

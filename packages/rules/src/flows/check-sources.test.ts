@@ -58,16 +58,16 @@ const tools: ToolContext = {
   findError: validateInProcess,
 };
 
-const validate = (parameters: JsonObject) => {
+const validate = (parameters: JsonObject, context = tools) => {
   const on = testNode("Event", "On", parameters);
   const end = testNode("Return", "End", { value: "done" });
-  return validateFlow(testFlow([on, end], ["on → end"]), nodeTypes, { tools });
+  return validateFlow(testFlow([on, end], ["on → end"]), nodeTypes, { tools: context });
 };
 const onWeather = (fields: JsonObject) => ({ source: "weather-7kq2xv", type: "sun", ...fields });
 const inRome = (params: JsonObject) => onWeather({ params: { city: "Rome", ...params } });
 /** Returns the warnings, and expects that there are no errors. */
-const warningsOf = (parameters: JsonObject) => {
-  const { errors, warnings } = validate(parameters);
+const warningsOf = (parameters: JsonObject, context = tools) => {
+  const { errors, warnings } = validate(parameters, context);
   expect(errors).toEqual([]);
   return warnings.map(({ code, path, message }) => [code, path, message.replace("On: ", "")]);
 };
@@ -192,6 +192,41 @@ describe("params of a connection's trigger", () => {
       ],
     ]);
   });
+});
+
+describe("params with a default", () => {
+  const withDefault = (omittedParams: Partial<ConnectionTrigger>): ToolContext => {
+    const area = { type: "string", enum: ["ui", "api"], default: "ui" };
+    const change: ConnectionTrigger = {
+      paramsSchema: { area },
+      inputSchema: { type: "object", properties: { area } },
+      ...omittedParams,
+    };
+    const connections = new Map([
+      ["weather-7kq2xv", { ...connection, triggers: new Map([["sun", change]]) }],
+    ]);
+    return { ...tools, connections };
+  };
+  const anyOf = { op: "in", value: ["ui", "api"] };
+
+  it.each([[{}], [{ area: " " }], [{ area: anyOf }], [{ area: { op: "exists", value: true } }]])(
+    "cause a warning if the hub does not send them: %j",
+    (params) => {
+      expect(warningsOf(onWeather({ params }), withDefault({}))).toEqual([
+        [
+          "assumed_default",
+          "params.area",
+          'params.area: the server may assume "ui", because the hub sends only plain values; if so, no other events arrive. Write the value that you need',
+        ],
+      ]);
+      expect(warningsOf(onWeather({ params }), withDefault({ omittedParams: "any" }))).toEqual([]);
+    },
+  );
+
+  it.each([[{ area: "api" }], [{ area: { op: "eq", value: "ui" } }]])(
+    "cause none if no other events are wanted, or the hub sends them: %j",
+    (params) => expect(warningsOf(onWeather({ params }), withDefault({}))).toEqual([]),
+  );
 });
 
 describe("a trigger that polls", () => {

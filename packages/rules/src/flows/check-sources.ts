@@ -92,7 +92,10 @@ function checkConnection(
 }
 
 interface ParamProblem {
-  code: Extract<WarningCode, "no_such_param" | "invalid_param_value" | "missing_param">;
+  code: Extract<
+    WarningCode,
+    "no_such_param" | "invalid_param_value" | "missing_param" | "assumed_default"
+  >;
   param: string;
   message: string;
 }
@@ -117,9 +120,13 @@ function checkParams(
       problems.push({ code: "no_such_param", param, message });
     }
   }
-  for (const [param, { isRequired }] of declared) {
-    if (!isRequired) continue;
+  for (const [param, { schema, isRequired }] of declared) {
     const value = Object.hasOwn(params, param) ? (params[param] as Json) : null;
+    if (trigger.omittedParams !== "any" && isNarrowedByDefault(schema, value)) {
+      const message = `the server may assume ${JSON.stringify(schema.default)}, because the hub sends only plain values; if so, no other events arrive. Write the value that you need`;
+      problems.push({ code: "assumed_default", param, message });
+    }
+    if (!isRequired) continue;
     const isSet = readParam(value) !== "any";
     if (isSet && typeof value !== "object") continue;
     const fix = isSet ? ", and a server gets only plain values; write a plain value" : "";
@@ -134,6 +141,18 @@ function isInPayload({ payloadSchema }: ConnectionTrigger, param: string): boole
   const keys = path.map((step) => (typeof step === "symbol" ? 0 : step));
   const value = schemaAt(payloadSchema, keys);
   return value !== undefined && "schema" in value;
+}
+
+/**
+ * Whether the hub sends no value for the param, and the server may then apply its default, although the
+ * condition also accepts other values.
+ */
+function isNarrowedByDefault({ default: assumed = null }: JsonObject, param: Json): boolean {
+  if (assumed === null || assumed === "") return false;
+  const test = readParam(param);
+  if (test === "any") return true;
+  if (typeof param !== "object" || "problem" in test) return false;
+  return !(test.op === "eq" && looselyEquals(test.value, assumed));
 }
 
 /** Checks a plain value and the operators eq, ne and in; other conditions, such as `glob`, are valid. */

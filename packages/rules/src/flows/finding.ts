@@ -38,6 +38,7 @@ export const WARNING_CODES = [
   "no_such_param",
   "invalid_param_value",
   "missing_param",
+  "assumed_default",
   "connection_failed",
   "connection_not_checked",
   "unknown_node_in_code",

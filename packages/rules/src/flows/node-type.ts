@@ -156,6 +156,8 @@ export interface ConnectionTrigger {
   /** JSON Schemas by param. Each can have a boolean field `required`. */
   paramsSchema: JsonObject;
   payloadSchema?: JsonSchema;
+  /** `any`: an omitted param matches every value. Otherwise, the server may assume its default. */
+  omittedParams?: "any";
 }
 
 /** A tool that a node calls, or a connection whose tools it may call. `at` is the path in the config. */
