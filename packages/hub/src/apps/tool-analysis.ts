@@ -1,5 +1,5 @@
 /** Loads the tools that flows call, and the sources of their events; see flow-analysis.ts. */
-import { sourcesIn } from "@signalbox/rules/flows/check-sources.ts";
+import { paramChecks, sourcesIn } from "@signalbox/rules/flows/check-sources.ts";
 import {
   argumentChecks,
   connectionsIn,
@@ -35,7 +35,7 @@ const COMMON_SOURCES: ReadonlySet<string> = new Set([...sources.map(({ id }) => 
 export interface MissingTools {
   /** Ids of connections, endpoints or flows that the flow uses. */
   sources: readonly string[];
-  /** Validations of arguments. They can be listed only after the sources are loaded. */
+  /** Validations of arguments and params. They can be listed only after the sources are loaded. */
   checks: readonly SchemaCheck[];
 }
 
@@ -83,9 +83,11 @@ export function createToolAnalysis(options: ToolAnalysisOptions): ToolAnalysis {
       if (used.length === 0) return undefined;
       const sourcesById = loadedOf(tenant);
       const unloaded = used.filter((id) => !sourcesById.has(id));
-      const checks = argumentChecks(flow, registry, context(tenant)).filter(
-        (check) => !errors.has(keyOf(check)),
-      );
+      const known = context(tenant);
+      const checks = [
+        ...argumentChecks(flow, registry, known),
+        ...paramChecks(flow, registry, known),
+      ].filter((check) => !errors.has(keyOf(check)));
       return unloaded.length + checks.length > 0 ? { sources: unloaded, checks } : undefined;
     },
     async load(tenant, { sources: ids, checks }) {

@@ -10,15 +10,23 @@ import { validateInProcess } from "./validate-schema.ts";
 const CITY = { type: "string", enum: ["Rome", "Oslo"] };
 const connection = { name: "Weather", error: null, tools: new Map(), triggers: new Map() };
 const sun: ConnectionTrigger = {
-  paramsSchema: { city: { ...CITY, required: true }, unit: { type: "string" } },
+  paramsSchema: {
+    city: { ...CITY, required: true },
+    unit: { type: "string" },
+    either: { type: "string" },
+  },
   inputSchema: {
     type: "object",
     properties: {
       city: CITY,
       unit: { type: "string" },
       days: { type: "array", items: { enum: [1, 2] } },
+      level: { $ref: "#/$defs/level" },
+      hours: { type: "array", items: { type: "integer" } },
+      either: { anyOf: [{ type: "integer" }, { type: "boolean" }] },
     },
     required: ["city"],
+    $defs: { level: { type: "integer", minimum: 1 } },
   },
 };
 const tools: ToolContext = {
@@ -104,12 +112,12 @@ describe("the source of an event trigger", () => {
 });
 
 describe("the type of a connection's trigger", () => {
-  it.each([onWeather({ params: { city: "Oslo" } }), { source: "weather-7kq2xv" }])(
-    "causes no warning with the parameters %j",
-    (parameters) => {
-      expect(warningsOf(parameters)).toEqual([]);
-    },
-  );
+  it.each([
+    onWeather({ params: { city: "Oslo" } }),
+    { source: "weather-7kq2xv", params: { city: "Oslo" } },
+  ])("causes no warning with the parameters %j", (parameters) => {
+    expect(warningsOf(parameters)).toEqual([]);
+  });
 
   it("causes a warning if the server does not offer it", () => {
     const parameters = onWeather({ type: "rain" });
@@ -121,6 +129,16 @@ describe("the type of a connection's trigger", () => {
       ],
     ]);
     expect(canBePublished(parameters)).toBe(true);
+  });
+
+  it("causes a warning if it is omitted, and types require params", () => {
+    expect(warningsOf({ source: "weather-7kq2xv", params: { unit: "C" } })).toEqual([
+      [
+        "missing_param",
+        "type",
+        "type: without a type, the trigger subscribes to every type, but Weather requires params for sun (city), open (city), payload (city). Choose a type, or set these params",
+      ],
+    ]);
   });
 
   it("causes a warning if the server has no triggers and the trigger does not poll", () => {
@@ -143,6 +161,40 @@ describe("params of a connection's trigger", () => {
   });
 
   it.each([
+    ["level", "abc", '"abc" is invalid: must be an integer, but is a string'],
+    ["level", "0", '"0" is invalid: must be at least 1, but is 0'],
+    [
+      "level",
+      { op: "in", value: ["2", "x"] },
+      '"x" is invalid: must be an integer, but is a string',
+    ],
+    ["hours", "noon", '"noon" is invalid: must be an integer, but is a string'],
+    [
+      "either",
+      "maybe",
+      '"maybe" is invalid: must be an integer, but is a string, or must be a boolean, but is a string',
+    ],
+  ])("cause a warning if a value does not match the schema of %s: %j", (name, param, message) => {
+    const parameters = inRome({ [name]: param });
+    expect(warningsOf(parameters)).toEqual([
+      ["invalid_param_value", `params.${name}`, `params.${name}: ${message}`],
+    ]);
+    expect(canBePublished(parameters)).toBe(true);
+  });
+
+  it.each([
+    { level: "7" },
+    { level: 7 },
+    { level: { op: "gt", value: "x" } },
+    { unit: 7 },
+    { hours: [1, "2"] },
+    { either: "5" },
+    { either: "true" },
+  ])("match a schema as strings, numbers and booleans: %j", (params) =>
+    expect(warningsOf(inRome(params))).toEqual([]),
+  );
+
+  it.each([
     ["city", "Bonn", '"Bonn" is not one of "Rome", "Oslo"'],
     ["days", { op: "in", value: [2, 3, 4] }, "3, 4 is not one of 1, 2"],
     ["days", { op: "ne", value: 7 }, "7 is not one of 1, 2"],
@@ -160,7 +212,7 @@ describe("params of a connection's trigger", () => {
       [
         "no_such_param",
         "params.contry",
-        "params.contry: the trigger sun of Weather has no such param; it has city, unit, days. Only the hub compares this param with the event's data",
+        "params.contry: the trigger sun of Weather has no such param; it has city, unit, either, days, level, hours. Only the hub compares this param with the event's data",
       ],
     ]);
     expect(canBePublished(parameters)).toBe(true);
@@ -222,6 +274,12 @@ describe("params with a default", () => {
       expect(warningsOf(onWeather({ params }), withDefault({ omittedParams: "any" }))).toEqual([]);
     },
   );
+
+  it("cause a warning too if the trigger has no type", () => {
+    expect(
+      warningsOf({ source: "weather-7kq2xv", params: {} }, withDefault({})).map(([code]) => code),
+    ).toEqual(["assumed_default"]);
+  });
 
   it.each([[{ area: "api" }], [{ area: { op: "eq", value: "ui" } }]])(
     "cause none if no other events are wanted, or the hub sends them: %j",

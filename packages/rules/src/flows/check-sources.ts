@@ -3,8 +3,8 @@
  * type and the params. Most findings are warnings, which do not prevent publishing: the hub matches
  * every event itself, and servers describe their triggers incompletely.
  */
-import type { Json, JsonObject } from "../json.ts";
-import { looselyEquals } from "../match/loosely-equals.ts";
+import { isObject, type Json, type JsonObject } from "../json.ts";
+import { looselyEquals, numberOf } from "../match/loosely-equals.ts";
 import { readParam } from "../match/param.ts";
 import { parsePath } from "../match/path.ts";
 import {
@@ -12,6 +12,7 @@ import {
   listNames,
   type ToolContext,
   type ToolFindings,
+  withDefinitions,
 } from "./check-tools.ts";
 import { allowedValues, declaredParams } from "./declared-params.ts";
 import { type Finding, nodeFinding, type WarningCode } from "./finding.ts";
@@ -21,6 +22,7 @@ import type { ConnectionTrigger, EventSelection, NodeRegistry } from "./node-typ
 import type { ResolvedFlow } from "./resolved-flow.ts";
 import { schemaAt } from "./schema-path.ts";
 import { splitParameters } from "./split-parameters.ts";
+import type { SchemaCheck } from "./validate-schema.ts";
 
 /** Returns the sources of the flow's event triggers. */
 export const sourcesIn = (
@@ -33,6 +35,27 @@ export const sourcesIn = (
       return selection ? [selection.source] : [];
     }),
   );
+
+/** Returns the validations whose results `checkSources` looks up with `findError`. */
+export const paramChecks = (
+  { nodes }: Pick<FlowDraft, "nodes">,
+  registry: NodeRegistry,
+  { connections }: Pick<ToolContext, "connections">,
+): SchemaCheck[] =>
+  nodes.flatMap((node) => {
+    const selection = registry.get(node.type)?.listensTo(splitParameters(node).config);
+    if (!selection || selection.poll) return [];
+    const { source, type = "", params = {} } = selection;
+    const trigger = connections.get(source)?.triggers?.get(type);
+    if (!trigger) return [];
+    const declared = declaredParams(trigger);
+    return Object.entries(params).flatMap(([name, param]) => {
+      const schema = declared.get(name)?.schema;
+      return schema
+        ? valueChecks(trigger, name, schema, param).flatMap(({ checks }) => checks)
+        : [];
+    });
+  });
 
 export function checkSources(resolved: ResolvedFlow, context: ToolContext): ToolFindings {
   const findings: ToolFindings = { errors: [], warnings: [] };
@@ -53,7 +76,7 @@ export function checkSources(resolved: ResolvedFlow, context: ToolContext): Tool
 function checkConnection(
   node: FlowNode,
   { source, type = "", params = {}, poll }: EventSelection,
-  { connections }: ToolContext,
+  { connections, findError }: ToolContext,
 ): Finding<WarningCode>[] {
   const warn = (code: WarningCode, keys: readonly string[], message: string) => {
     const path = writePath(keys);
@@ -81,12 +104,31 @@ function checkConnection(
         `${name} has no triggers, so no events arrive; set poll to call one of its tools`,
       ),
     ];
+  const warnOf = ({ code, param, message }: ParamProblem) => warn(code, ["params", param], message);
+  const problemsOf = (offered: ConnectionTrigger, label: string) =>
+    checkParams(offered, params, `the trigger ${label} of ${name}`, findError);
   const trigger = triggers.get(type);
-  if (trigger)
-    return checkParams(trigger, params, `the trigger ${type} of ${name}`).map((problem) =>
-      warn(problem.code, ["params", problem.param], problem.message),
+  if (trigger) return problemsOf(trigger, type).map(warnOf);
+  if (!type) {
+    // The hub subscribes to each type. Problems such as an unknown param can concern another type.
+    const byType = [...triggers].map(
+      ([label, offered]) => [label, problemsOf(offered, label)] as const,
     );
-  if (!type) return [];
+    const incomplete = byType.flatMap(([label, problems]) => {
+      const missing = problems.filter(({ code }) => code === "missing_param");
+      return missing.length === 0
+        ? []
+        : `${label} (${missing.map(({ param }) => param).join(", ")})`;
+    });
+    const assumed = byType.flatMap(([, problems]) =>
+      problems.filter(({ code }) => code === "assumed_default").map(warnOf),
+    );
+    const message = `without a type, the trigger subscribes to every type, but ${name} requires params for ${listNames(incomplete)}. Choose a type, or set these params`;
+    return [
+      ...(incomplete.length > 0 ? [warn("missing_param", ["type"], message)] : []),
+      ...new Map(assumed.map((warning) => [warning.message, warning])).values(),
+    ];
+  }
   const message = `${name} has no trigger ${type}; it has ${listNames([...triggers.keys()])}`;
   return [warn("no_such_event_type", ["type"], message)];
 }
@@ -104,6 +146,7 @@ function checkParams(
   trigger: ConnectionTrigger,
   params: JsonObject,
   label: string,
+  findError: ToolContext["findError"],
 ): ParamProblem[] {
   const { additionalProperties } = trigger.inputSchema;
   const declared = declaredParams(trigger);
@@ -112,7 +155,9 @@ function checkParams(
   for (const [param, value] of Object.entries(params)) {
     const declaration = declared.get(param);
     if (declaration) {
-      const message = enumProblem(declaration.schema, value);
+      const message =
+        enumProblem(declaration.schema, value) ??
+        schemaProblem(trigger, param, declaration.schema, value, findError);
       if (message) problems.push({ code: "invalid_param_value", param, message });
     } else if (!allowsOthers && !isInPayload(trigger, param)) {
       const names = listNames([...declared.keys()]);
@@ -155,13 +200,71 @@ function isNarrowedByDefault({ default: assumed = null }: JsonObject, param: Jso
   return !(test.op === "eq" && looselyEquals(test.value, assumed));
 }
 
-/** Checks a plain value and the operators eq, ne and in; other conditions, such as `glob`, are valid. */
+/**
+ * Returns a plain value, or the values of the operators eq, ne and in. Other conditions, such as `glob`,
+ * are valid.
+ */
+function comparedValues(param: Json): readonly Json[] {
+  const test = readParam(param);
+  if (test === "any" || "problem" in test || !["eq", "ne", "in"].includes(test.op)) return [];
+  return Array.isArray(test.value) ? test.value : [test.value];
+}
+
+interface ValueChecks {
+  value: Json;
+  /** The value is valid if one of them succeeds. */
+  checks: SchemaCheck[];
+}
+
+/** `enumProblem` checks the params with an enum. */
+function valueChecks(
+  { inputSchema }: ConnectionTrigger,
+  name: string,
+  declared: JsonObject,
+  param: Json,
+): ValueChecks[] {
+  if (allowedValues(declared)) return [];
+  // Servers often describe a param as a string for forms, and exactly in `inputSchema`.
+  const { properties } = inputSchema;
+  const exact =
+    isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : declared;
+  if (!isObject(exact)) return [];
+  // A list in the event matches if one of its items does.
+  const schema = withDefinitions(inputSchema, isObject(exact.items) ? exact.items : exact);
+  return comparedValues(param).map((value) => ({
+    value,
+    checks: readings(value).map((reading) => ({ schema, value: reading })),
+  }));
+}
+
+/** Params are strings on the wire, and servers convert them as their schema requires. */
+function readings(value: Json): Json[] {
+  if (typeof value === "number" || typeof value === "boolean") return [String(value), value];
+  if (value === "true" || value === "false") return [value, value === "true"];
+  const number = numberOf(value);
+  return number === undefined ? [value] : [value, number];
+}
+
+function schemaProblem(
+  trigger: ConnectionTrigger,
+  name: string,
+  declared: JsonObject,
+  param: Json,
+  findError: ToolContext["findError"],
+): string | undefined {
+  for (const { value, checks } of valueChecks(trigger, name, declared, param)) {
+    const errors = checks.map(findError);
+    const error = errors.at(-1);
+    if (error && errors.every((each) => each && !each.isUnchecked))
+      return `${JSON.stringify(value)} is invalid: ${error.message}`;
+  }
+  return undefined;
+}
+
 function enumProblem(schema: JsonObject, param: Json): string | undefined {
   const allowed = allowedValues(schema);
-  const test = readParam(param);
-  if (!allowed || test === "any" || "problem" in test || !["eq", "ne", "in"].includes(test.op))
-    return undefined;
-  const values = Array.isArray(test.value) ? test.value : [test.value];
+  if (!allowed) return undefined;
+  const values = comparedValues(param);
   const invalid = values.filter((value) => !allowed.some((item) => looselyEquals(item, value)));
   if (invalid.length === 0) return undefined;
   const show = (list: readonly Json[]) => listNames(list.map((value) => JSON.stringify(value)));

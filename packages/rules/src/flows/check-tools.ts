@@ -210,7 +210,7 @@ function splitArguments(
 }
 
 /** Copies the definitions of the root into the schema, because `$ref` is relative to the root. */
-function withDefinitions(root: JsonSchema, schema: JsonObject): JsonSchema {
+export function withDefinitions(root: JsonSchema, schema: JsonObject): JsonSchema {
   if (schema === root) return root;
   const { $defs, definitions } = root;
   return {
