@@ -2,6 +2,7 @@
 import { declaredParams } from "@signalbox/rules/flows/declared-params.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { useMemo, useState } from "react";
+import type { OfferedTrigger } from "../api/types.ts";
 import { CodeField } from "../panel/code-field.tsx";
 import { usePanel } from "../panel/panel-context.ts";
 import { withField } from "../panel/schema-shape.ts";
@@ -18,6 +19,18 @@ import { usePreview } from "./use-preview.ts";
 import { useOfferedTriggers, useSenders } from "./use-senders.ts";
 
 const NOTHING_DECLARED: DeclaredParams = new Map();
+
+const paramsOf = ({ params }: JsonObject): JsonObject => (isObject(params) ? params : {});
+
+/** The defaults that the server declares, which prefill the form. */
+const defaultParams = (trigger: OfferedTrigger): JsonObject =>
+  Object.fromEntries(
+    [...declaredParams(trigger)].flatMap(([name, { schema }]) =>
+      ["string", "number", "boolean"].includes(typeof schema.default) && schema.default !== ""
+        ? [[name, schema.default as Json]]
+        : [],
+    ),
+  );
 
 export function EventForm({
   flow,
@@ -59,7 +72,17 @@ export function EventForm({
             key={source}
             type={type}
             offered={offered}
-            onChange={(next) => setField("type", next)}
+            onChange={(next) => {
+              const chosen = offered.find((each) => each.type === next);
+              const params = { ...(chosen && defaultParams(chosen)), ...paramsOf(parameters) };
+              onChange(
+                withField(
+                  withField(parameters, "type", next),
+                  "params",
+                  Object.keys(params).length > 0 ? params : undefined,
+                ),
+              );
+            }}
           />
         ) : (
           <TypeField
@@ -75,7 +98,7 @@ export function EventForm({
       {source !== "" && (
         <>
           <ParamsEditor
-            params={isObject(parameters.params) ? parameters.params : {}}
+            params={paramsOf(parameters)}
             declared={declared}
             sampleEvent={preview.data?.events[0]?.event.id}
             onChange={(next) => setField("params", next)}
