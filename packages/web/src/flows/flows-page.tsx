@@ -103,7 +103,7 @@ export default function FlowsPage() {
                   label={`Copy the address of the MCP server ${app.name}`}
                 />
               </div>
-              <ul className="grid grid-cols-[repeat(auto-fill,minmax(320px,1fr))] gap-4">
+              <ul className="grid grid-cols-[repeat(auto-fill,minmax(min(320px,100%),1fr))] gap-4">
                 {flows.map((flow) => (
                   <FlowCard
                     key={flow.id}
