@@ -20,10 +20,16 @@ const TRIGGERS = [
     paramsSchema: {
       repo: { type: "string", description: "Only issues of this repository.", required: true },
       priority: { type: "string", enum: ["low", "high"], description: "How urgent it is." },
+      number: { type: "integer", description: "Only this issue." },
     },
     sample: { repo: "acme/other", priority: "low", title: "A lamp stays dark" },
   },
   { type: "issue.closed", description: "Fires when an issue is closed.", paramsSchema: {} },
+  {
+    type: "page.edited",
+    description: "Fires when a page is edited.",
+    paramsSchema: { area: { type: "string", enum: ["ui", "api"], default: "ui" } },
+  },
 ];
 
 /** The arguments of a call of TRIGGER_CONFIGURE. */
@@ -180,6 +186,35 @@ describe("the form of an event trigger", () => {
     await expect
       .poll(async () => Object.keys((await parametersOf(flow)).params))
       .not.toContain("label");
+  });
+
+  it("warns of a value that does not match the schema, and of types that need params", async () => {
+    const { id } = await connectTracker("checked");
+    const flow = await createFlow("Check params", "Event", { source: id });
+    const { page, panel } = await openTrigger(flow);
+    await panel
+      .getByText(
+        "without a type, the trigger subscribes to every type, but checked requires params for issue.opened (repo)",
+      )
+      .waitFor();
+    await panel.getByRole("radio", { name: /issue\.opened/ }).click();
+    await panel.getByLabel("repo", { exact: false }).and(panel.locator("input")).fill("acme/desk");
+    await panel.getByLabel("number", { exact: true }).fill("abc");
+    await panel.getByText('"abc" is invalid: must be an integer, but is a string').waitFor();
+    await panel.getByLabel("number", { exact: true }).fill("7");
+    await page.getByText("warning").waitFor({ state: "detached" });
+  });
+
+  it("prefills the params with the defaults of the server, and warns if one is not sent", async () => {
+    const { id } = await connectTracker("defaults");
+    const flow = await createFlow("Defaults", "Event", { source: id });
+    const { panel } = await openTrigger(flow);
+    await panel.getByRole("radio", { name: /page\.edited/ }).click();
+    await expect.poll(() => parametersOf(flow)).toMatchObject({ params: { area: "ui" } });
+    const area = panel.getByLabel("area", { exact: true });
+    expect(await area.inputValue()).toBe("ui");
+    await area.selectOption("");
+    await panel.getByText('the server may assume "ui"').waitFor();
   });
 
   it("shows live how many of the last events would have matched, and which nearly matched", async () => {
@@ -361,12 +396,23 @@ describe("the list of triggers", () => {
       { source: tracker.id, type: "issue.opened", params: { repo: "acme/desk" } },
       true,
     );
-    const { cards } = await openCards(flow);
+    const { page, cards } = await openCards(flow);
     await cards.getByRole("alert").getByText("The quota of webhooks is used up.").waitFor();
     await cards.getByRole("img", { name: "failed" }).waitFor();
+    // The warning appears without a reload, also in the header and in the list of flows.
+    const warning = page.getByRole("button", { name: /^1 warning: Start: the subscription has/ });
+    await warning.waitFor();
+    const list = await ui.open("/flows");
+    await list.getByText("Needs attention").click();
+    const card = list.getByRole("listitem").filter({ hasText: "Refused" });
+    await card.getByRole("img", { name: "a subscription has failed" }).waitFor();
+    await card.getByRole("button", { name: /The quota of webhooks is used up/ }).waitFor();
+
     tracker.configureResult.current = { success: true };
     await cards.getByRole("img", { name: "active" }).waitFor();
     expect(await cards.getByRole("alert").count()).toBe(0);
+    await warning.waitFor({ state: "detached" });
+    await card.waitFor({ state: "detached" });
   });
 
   it("edits, pauses and resumes a trigger, which takes effect when the flow is published", async () => {

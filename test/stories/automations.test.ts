@@ -300,9 +300,15 @@ describe.each<Backend>(["SQLite", "workerd"])("the tools for automations, on %s"
       ...agentArguments(model.url),
       triggers: [{ kind: "event", source: connection.id, type: "storm" }],
     });
-    const triggers = async () => (await agent.callTool("AUTOMATION_GET", { id })).triggers;
-    await expect.poll(async () => (await triggers())[0].state, WAIT).toBe("failed");
-    expect((await triggers())[0].error).toEqual(expect.stringMatching(/./));
+    const get = () => agent.callTool("AUTOMATION_GET", { id });
+    await expect.poll(async () => (await get()).triggers[0].state, WAIT).toBe("failed");
+    const { triggers, warnings } = await get();
+    expect(triggers[0].error).toEqual(expect.stringMatching(/./));
+    expect(warnings).toContainEqual(
+      expect.stringContaining(
+        `the subscription has failed, so events do not arrive; the hub retries: ${triggers[0].error}`,
+      ),
+    );
   });
 
   it("save drafts, which run only after they are published", async () => {

@@ -108,7 +108,7 @@ const liveRoute: RouteDescription = {
   method: "get",
   path: "/api/live",
   summary:
-    "One stream for a browser tab: Server-Sent Events `connected`, `event`, `change`, `run_step`, `draft` and `truncated`. It resumes after `Last-Event-ID`",
+    "One stream for a browser tab: Server-Sent Events `connected`, `event`, `change`, `run_step`, `draft`, `warnings` and `truncated`. It resumes after `Last-Event-ID`",
   tag: "events",
   scope: "inbox:read",
   query: z.object({

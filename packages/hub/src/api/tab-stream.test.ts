@@ -3,6 +3,11 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { systemTimers } from "../hosts/node/system-timers.ts";
 import type { RunChange } from "../runs/follow-run.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
+import {
+  leaseOne,
+  publishTriggers,
+  sampleConnection,
+} from "../store/contract/connection-sample.ts";
 import { edit, intents, makeFlow, publish } from "../store/contract/flow-sample.ts";
 import { appendEvents, ids, START, sampleEvent, sampleEvents } from "../store/contract/sample.ts";
 import { createFeed } from "../stream/feed.ts";
@@ -182,6 +187,26 @@ it("sends the revisions of the followed drafts, and the ids of all changed flows
   ]);
   await publish(store, flow);
   await vi.waitFor(() => expect(messagesOf("draft").at(-1)?.data.revision).toBe(3));
+});
+
+it("sends the followed flows whose subscriptions have changed their states", async () => {
+  const { store, follow } = setup();
+  await store.createConnection(sampleConnection(), START);
+  const flow = await publishTriggers(store, [{ node_id: "a" }]);
+  const { messagesOf } = await follow(`changes,flows:${flow.id}`);
+  const { connection, subscriptions } = await leaseOne(store);
+  const states = subscriptions.map(({ id }) => ({ id, revision: 1, state: "failed" as const }));
+  await store.finishConnection(
+    "keeper",
+    { id: connection.id, revision: 1, next_at: START },
+    states,
+    START,
+  );
+  await vi.waitFor(() =>
+    expect(messagesOf("warnings").map(({ data }) => data)).toEqual([{ flow: flow.id }]),
+  );
+  expect(messagesOf("change").at(-1)?.data).toEqual({ topic: "flows", ids: [flow.id] });
+  expect(messagesOf("draft")).toEqual([]);
 });
 
 it("sends the steps of the followed runs, and stops following them when the stream stops", async () => {

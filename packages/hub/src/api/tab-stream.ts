@@ -69,6 +69,8 @@ export async function followTab(
   const changes = new Map<ChangeTopic, Set<string> | "all">();
   /** The revisions of changed drafts, by flow. */
   const drafts = new Map<string, number>();
+  /** The flows whose warnings have changed, although their drafts have not. */
+  const warned = new Set<string>();
   let sentEvents = 0;
   let cancelTimer: (() => void) | undefined;
   /** Resolved when the connection drains or the stream stops. */
@@ -83,6 +85,8 @@ export async function followTab(
     changes.clear();
     for (const [flow, revision] of drafts) connection.send(frame("draft", { flow, revision }));
     drafts.clear();
+    for (const flow of warned) connection.send(frame("warnings", { flow }));
+    warned.clear();
   };
   const schedule = () => {
     cancelTimer ??= timers.after(MERGE_MS, flush);
@@ -104,7 +108,11 @@ export async function followTab(
     if (notice.topic === "changed") addChange("events", notice.ids);
     else if (notice.topic === "run_ended") addChange("runs", [notice.run]);
     else if (notice.topic === "tools") addChange("flows");
-    else if (notice.topic === "flow") {
+    else if (notice.topic === "subscriptions") {
+      addChange("flows", notice.flows);
+      for (const flow of notice.flows) if (topics.flows.includes(flow)) warned.add(flow);
+      if (warned.size > 0) schedule();
+    } else if (notice.topic === "flow") {
       addChange("flows", [notice.flow]);
       if (!topics.flows.includes(notice.flow)) return;
       drafts.set(notice.flow, notice.revision);

@@ -22,58 +22,37 @@ interface TriggerState {
 }
 
 export interface AutomationViewOptions {
-  store: Pick<Store, "getVersion" | "listSubscriptionStates">;
+  store: Pick<Store, "getVersion">;
   registry: NodeRegistry;
 }
 
-type ReadSubscriptions = (connection: string) => ReturnType<Store["listSubscriptionStates"]>;
-
 export function createAutomationView({ store, registry }: AutomationViewOptions) {
-  /** The reader caches the subscriptions of each connection. */
-  const createSubscriptionReader = (tenant: string): ReadSubscriptions => {
-    const cache = new Map<string, ReturnType<ReadSubscriptions>>();
-    return (connection) => {
-      const states = cache.get(connection) ?? store.listSubscriptionStates(tenant, connection);
-      cache.set(connection, states);
-      return states;
-    };
-  };
-
-  const describe = async (
-    flow: DescribedFlow,
-    readSubscriptions: ReadSubscriptions = createSubscriptionReader(flow.tenant),
-  ): Promise<Automation> => {
+  return async (flow: DescribedFlow): Promise<Automation> => {
     const agent = assertAgent(flow);
     const published =
       flow.version === null
         ? undefined
         : await store.getVersion(flow.tenant, flow.id, flow.version);
-    const triggers: Automation["triggers"] = [];
-    for (const trigger of triggersTo(flow.graph, agent, registry))
-      triggers.push({ ...trigger, ...(await stateOf(flow, trigger, readSubscriptions)) });
     return {
       flow,
       agent: agent.parameters,
-      triggers,
+      triggers: triggersTo(flow.graph, agent, registry).map((trigger) => ({
+        ...trigger,
+        ...stateOf(flow, trigger),
+      })),
       isPublished: JSON.stringify(published) === JSON.stringify(flow.graph),
     };
   };
-
-  return { describe, createSubscriptionReader };
 }
 
-async function stateOf(
-  { id, schedules }: DescribedFlow,
-  trigger: AutomationTrigger,
-  readSubscriptions: ReadSubscriptions,
-): Promise<TriggerState> {
-  if (trigger.kind === "schedule")
-    return {
-      nextFireAt: schedules.find(({ node_id }) => node_id === trigger.id)?.next_at ?? null,
-    };
-  if (trigger.kind !== "event") return {};
-  const subscription = (await readSubscriptions(String(trigger.config.source))).find(
-    ({ flow_id, node_id }) => flow_id === id && node_id === trigger.id,
+function stateOf(
+  { schedules, subscriptions }: DescribedFlow,
+  { id, kind, config }: AutomationTrigger,
+): TriggerState {
+  if (kind === "schedule")
+    return { nextFireAt: schedules.find(({ node_id }) => node_id === id)?.next_at ?? null };
+  const subscription = subscriptions.find(
+    ({ node_id, connection }) => node_id === id && connection === config.source,
   );
   return subscription
     ? { subscription: { state: subscription.state, error: subscription.error } }

@@ -58,7 +58,7 @@ const EDIT_ATTEMPTS = 3;
 
 export function createAutomations(options: AutomationsOptions) {
   const { store, flows, connections, registry, newId, timers } = options;
-  const { describe, createSubscriptionReader } = createAutomationView(options);
+  const describe = createAutomationView(options);
 
   const publish = (flow: DescribedFlow, { by, draft }: ChangeOptions): Promise<DescribedFlow> =>
     draft
@@ -171,9 +171,7 @@ export function createAutomations(options: AutomationsOptions) {
     ): Promise<{ items: Automation[]; next: string | null }> {
       const { flows: page, hasMore } = await flows.list(tenant, query);
       const items: Automation[] = [];
-      const readSubscriptions = createSubscriptionReader(tenant);
-      for (const flow of page)
-        if (agentOf(flow.graph)) items.push(await describe(flow, readSubscriptions));
+      for (const flow of page) if (agentOf(flow.graph)) items.push(await describe(flow));
       return { items, next: hasMore ? (page.at(-1)?.id ?? null) : null };
     },
 

@@ -5,6 +5,7 @@
  */
 import { missingEnds } from "@signalbox/rules/flows/check-graph.ts";
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import { findSubscriptionProblems } from "@signalbox/rules/flows/find-subscription-problems.ts";
 import { findTripped } from "@signalbox/rules/flows/find-tripped.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
@@ -13,6 +14,7 @@ import { describeFlow, type FlowDescription } from "@signalbox/rules/flows/valid
 import type { Json } from "@signalbox/rules/json.ts";
 import { mergePatch } from "@signalbox/rules/merge-patch.ts";
 import { RequestError } from "../lib/request-error.ts";
+import type { StoredSubscriptionState } from "../store/connection-store.ts";
 import type {
   DraftState,
   EditFlow,
@@ -43,7 +45,11 @@ export interface FlowsOptions {
 
 /** A flow with its tools, schedules, errors and warnings. */
 export type DescribedFlow = StoredFlow &
-  FlowDescription & { schedules: StoredSchedule[]; draft: DraftState };
+  FlowDescription & {
+    schedules: StoredSchedule[];
+    subscriptions: StoredSubscriptionState[];
+    draft: DraftState;
+  };
 
 export interface FlowKey {
   tenant: string;
@@ -84,7 +90,10 @@ export function createFlows(options: FlowsOptions) {
   const { store, registry, evaluate, newId, now, aliasMs = ALIAS_MS } = options;
   const withAnalysis = createFlowAnalysis({ store, evaluate, registry });
 
-  /** Adds warnings about triggers that the breaker stopped in the last hour, and about called flows. */
+  /**
+   * Adds warnings about triggers that the breaker stopped in the last hour, about subscriptions that do
+   * not work, and about called flows.
+   */
   const describeAll = async (
     tenant: string,
     stored: readonly StoredFlow[],
@@ -92,6 +101,7 @@ export function createFlows(options: FlowsOptions) {
     const ids = stored.map(({ id }) => id);
     const trips = await store.listTrips(tenant, ids, now() - HOUR_MS);
     const schedules = await store.listSchedules(tenant, ids);
+    const subscriptions = await store.listSubscriptionStates(tenant, ids);
     const drafts = await store.listDraftStates(tenant, ids);
     const calledFlows = await loadCalledFlows(store, registry, tenant, stored);
     const analysis = await withAnalysis(async (requireAnalysis) =>
@@ -101,11 +111,17 @@ export function createFlows(options: FlowsOptions) {
       const calls = { id: flow.id, flows: calledFlows };
       const described = { ...flow, ...describeFlow(flow.graph, registry, { ...analysis, calls }) };
       const belongsToFlow = ({ flow_id }: { flow_id: string }) => flow_id === flow.id;
+      const ownSubscriptions = subscriptions.filter(belongsToFlow);
       return {
         ...described,
         schedules: schedules.filter(belongsToFlow),
+        subscriptions: ownSubscriptions,
         draft: drafts.get(flow.id) ?? "unpublished",
-        warnings: [...findTripped(flow.graph, trips.filter(belongsToFlow)), ...described.warnings],
+        warnings: [
+          ...findTripped(flow.graph, trips.filter(belongsToFlow)),
+          ...findSubscriptionProblems(flow.graph, ownSubscriptions, now()),
+          ...described.warnings,
+        ],
       };
     });
   };

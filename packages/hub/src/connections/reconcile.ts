@@ -96,7 +96,11 @@ export async function reconcile(
     const failed = [...unfinished].filter(({ calls }) => calls.includes(call));
     for (const affected of failed) unfinished.delete(affected);
     await save(
-      failed.map(({ subscription }) => failedResult(subscription, { error, isRejected }, context)),
+      failed.map(({ subscription }) => {
+        // A subscription to any type has one call for each type, and the others may succeed.
+        const named = subscription.type === "" ? `${call.type}: ${error}` : error;
+        return failedResult(subscription, { error: named, isRejected }, context);
+      }),
     );
   };
 

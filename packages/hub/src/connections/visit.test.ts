@@ -31,6 +31,7 @@ async function open() {
   const state = {
     now: START,
     isReachable: true,
+    rejectedType: "",
     offers: server.offers,
     url: "http://hub.example/",
   };
@@ -69,7 +70,9 @@ async function open() {
           assertReachable();
           expect(sealed).toBe("sealed");
           calls.push(args);
-          return server.configure(args);
+          return args.type === state.rejectedType
+            ? { isError: true, content: [{ type: "text", text: "city is required" }] }
+            : server.configure(args);
         },
       },
     })(leased, new AbortController().signal);
@@ -99,6 +102,17 @@ test("a subscription of an unreachable server shows why it is not configured", a
   state.isReachable = true;
   await visit();
   expect(await subscriptions()).toMatchObject([{ state: "active", error: null, attempt: 0 }]);
+});
+
+test("a subscription to any type names the type that the server rejects, and enables the others", async () => {
+  const { store, flow, state, calls, visit, subscriptions } = await open();
+  await republish(store, flow, [{ node_id: "a", type: null }]);
+  state.rejectedType = "storm";
+  await visit();
+  expect(await subscriptions()).toMatchObject([
+    { type: "", state: "failed", error: "storm: city is required" },
+  ]);
+  expect(calls).toMatchObject([{ type: "storm" }, { type: "rain", enabled: true }]);
 });
 
 test("a subscription to a server without TRIGGER_CONFIGURE fails", async () => {

@@ -120,6 +120,11 @@ export interface TriggerSubscription {
   updated_at: number;
 }
 
+export type StoredSubscriptionState = Pick<
+  TriggerSubscription,
+  "flow_id" | "node_id" | "connection" | "wanted" | "state" | "error" | "updated_at"
+>;
+
 /**
  * `subscription`: the token is valid while its subscription is wanted `active`. `connection`: it is valid
  * while any subscription of the connection is.
@@ -276,11 +281,11 @@ export interface ConnectionStore {
   releaseConnections(by: string): Promise<void>;
   /** The subscriptions of a connection, with `last_fired_at`; without those wanted `removed`. */
   listTriggerSubscriptions(tenant: string, connection: string): Promise<TriggerSubscription[]>;
-  /** Like `listTriggerSubscriptions`, but returns only fields that are fast to read. */
+  /** The states of the subscriptions of these flows; without those wanted `removed`. */
   listSubscriptionStates(
     tenant: string,
-    connection: string,
-  ): Promise<Pick<TriggerSubscription, "flow_id" | "node_id" | "state" | "error">[]>;
+    flows: readonly string[],
+  ): Promise<StoredSubscriptionState[]>;
   /** Makes the keeper configure the subscription again, with a new token. False if it does not exist. */
   reconfigureSubscription(
     tenant: string,

@@ -48,6 +48,8 @@ export type Notice =
   | { topic: "flow"; tenant: string; flow: string; revision: number }
   /** The tools or triggers of an app's published flows have changed. */
   | { topic: "tools"; tenant: string; app: string }
+  /** The states of subscriptions of these flows have changed. */
+  | { topic: "subscriptions"; tenant: string; flows: readonly string[] }
   /** Connections can be leased from `due` on, or their subscriptions have changed. */
   | { topic: "connections"; due: number }
   /** Notices may have been lost. Listeners must query the store for changes. */

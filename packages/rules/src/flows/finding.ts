@@ -39,6 +39,8 @@ export const WARNING_CODES = [
   "invalid_param_value",
   "missing_param",
   "assumed_default",
+  "subscription_failed",
+  "subscription_unconfirmed",
   "connection_failed",
   "connection_not_checked",
   "unknown_node_in_code",

@@ -31,7 +31,15 @@ export interface LiveOptions {
 
 type Listener = (message: LiveMessage) => void;
 
-const KINDS = ["connected", "event", "change", "run_step", "draft", "truncated"] as const;
+const KINDS = [
+  "connected",
+  "event",
+  "change",
+  "run_step",
+  "draft",
+  "warnings",
+  "truncated",
+] as const;
 const CLOSED = 2;
 const RETRY_MS = 3_000;
 /** Components subscribe and unsubscribe in groups; the stream is reopened once for each group. */

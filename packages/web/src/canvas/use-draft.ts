@@ -177,8 +177,8 @@ export function useDraft(loaded: Flow) {
     return () => clearTimeout(timer);
   }, [hasConflict, attempt, autosave, id, adopt]);
 
-  // Loads the flow after another tab or an agent has saved it. If there are unsaved edits, the next save
-  // detects the conflict instead.
+  // Loads the flow after another tab or an agent has saved it, or its warnings have changed. If there are
+  // unsaved edits, the next save detects the conflict, or returns the warnings, instead.
   const reading = useRef<"no" | "yes" | "again">("no");
   const loadNewer = (): void => {
     if (autosave.isDirty()) return;
@@ -189,7 +189,9 @@ export function useDraft(loaded: Flow) {
     reading.current = "yes";
     readFlow(id)
       .then((theirs) => {
-        if (!autosave.isDirty() && theirs.revision > autosave.revision()) adopt(theirs);
+        if (autosave.isDirty() || theirs.revision < autosave.revision()) return;
+        if (theirs.revision > autosave.revision()) adopt(theirs);
+        else setFlow(theirs);
       }, toastError)
       .finally(() => {
         const isStale = reading.current === "again";
@@ -205,7 +207,8 @@ export function useDraft(loaded: Flow) {
       (kind === "change" && message.topic === "flows" && message.ids === undefined);
     const isNewer =
       kind === "draft" && message.flow === id && (message.revision ?? 0) > autosave.revision();
-    if (isGap || isNewer) loadNewer();
+    const hasOtherWarnings = kind === "warnings" && message.flow === id;
+    if (isGap || isNewer || hasOtherWarnings) loadNewer();
   });
 
   return {

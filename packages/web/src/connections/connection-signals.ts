@@ -17,5 +17,10 @@ const SUBSCRIPTIONS: Record<Subscription["state"], Signal> = {
   paused: { aspect: "none", label: "paused" },
   failed: { aspect: "red", label: "failed" },
 };
-export const signalOfSubscription = ({ state }: Pick<Subscription, "state">): Signal =>
-  SUBSCRIPTIONS[state];
+export const signalOfSubscription = ({
+  state,
+  error,
+}: Pick<Subscription, "state" | "error">): Signal =>
+  error !== null && (state === "active" || state === "configuring")
+    ? { aspect: "amber", label: "not confirmed" }
+    : SUBSCRIPTIONS[state];

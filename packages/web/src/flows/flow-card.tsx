@@ -21,7 +21,7 @@ import { SignalHead } from "../ui/signal-head.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { AttentionMark } from "./attention-mark.tsx";
 import { DeleteFlowDialog } from "./delete-flow-dialog.tsx";
-import { attentionOf, draftStateOf, lastRunSignal } from "./flow-list.ts";
+import { attentionOf, draftStateOf, signalOfFlow } from "./flow-list.ts";
 
 const MAX_CHIPS = 4;
 
@@ -36,7 +36,7 @@ export function FlowCard({
   const [isDeleting, setDeleting] = useState(false);
   const attention = attentionOf(flow);
   const draft = draftStateOf(flow);
-  const { aspect, label } = lastRunSignal(flow);
+  const { aspect, label } = signalOfFlow(flow);
   const tools = flow.exposedTools;
   return (
     <li className="tile relative flex min-w-0 flex-col gap-3 p-4 shadow-tile hover:border-field">

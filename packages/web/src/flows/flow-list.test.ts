@@ -4,9 +4,9 @@ import {
   attentionOf,
   draftStateOf,
   groupByApp,
-  lastRunSignal,
   NO_TRIGGERS,
   selectFlows,
+  signalOfFlow,
 } from "./flow-list.ts";
 
 const flow = (overrides: Partial<FlowItem>) =>
@@ -56,7 +56,15 @@ it("describes how the draft differs from the published version, and the last run
     tone: "amber",
   });
   expect(draftStateOf(flow({ version: 7 })).text).toBe("published v7");
-  expect(lastRunSignal(flow({})).aspect).toBe("none");
+});
+
+it("shows a subscription that does not work, or else the last run", () => {
+  expect(signalOfFlow(flow({})).aspect).toBe("none");
+  const withWarning = (code: string) =>
+    signalOfFlow(flow({ warnings: [{ code, message: "" }] } as Partial<FlowItem>));
+  expect(withWarning("orphan_node").aspect).toBe("none");
+  expect(withWarning("subscription_failed").aspect).toBe("red");
+  expect(withWarning("subscription_unconfirmed").aspect).toBe("amber");
 });
 
 it("selects flows by name, tool name and state", () => {

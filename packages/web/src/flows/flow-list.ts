@@ -78,11 +78,15 @@ export function groupByApp(
     .toSorted((a, b) => a.app.name.localeCompare(b.app.name));
 }
 
-/** Returns what the signal head of a flow shows. */
-export function lastRunSignal({ last_run }: Pick<FlowItem, "last_run">): {
+/** Returns what the signal head of a flow shows: a subscription that does not work, or else the last run. */
+export function signalOfFlow({ last_run, warnings }: Pick<FlowItem, "last_run" | "warnings">): {
   aspect: Aspect;
   label: string;
 } {
+  const has = (searched: string) => warnings.some(({ code }) => code === searched);
+  if (has("subscription_failed")) return { aspect: "red", label: "a subscription has failed" };
+  if (has("subscription_unconfirmed"))
+    return { aspect: "amber", label: "a subscription is not confirmed" };
   if (!last_run) return { aspect: "none", label: "has never run" };
   const { aspect, label } = signalOfRun(last_run.status);
   return { aspect, label: `last run: ${label}` };

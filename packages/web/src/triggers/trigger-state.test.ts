@@ -21,7 +21,9 @@ it.each<[TriggerState | undefined, string, string]>([
   [published(), "green", "active"],
   [published({ state: "active" }), "green", "active"],
   [published({ state: "configuring" }), "lunar", "being configured at the server"],
-  [published({ state: "failed" }), "red", "failed"],
+  [published({ state: "failed", error: "no quota" }), "red", "failed"],
+  [published({ state: "active", error: "timeout" }), "amber", "not confirmed"],
+  [published({ state: "configuring", error: "timeout" }), "amber", "not confirmed"],
   [published({ state: "paused" }), "none", "paused"],
   [published({ active: false, state: "configuring" }), "none", "paused"],
 ])("%#: returns the colour and label of the state", (state, aspect, label) =>

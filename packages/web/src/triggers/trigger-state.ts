@@ -9,6 +9,7 @@ export function signalOfTrigger(published: TriggerState | undefined): Signal {
   if (!published) return { aspect: "none", label: "not published" };
   if (!published.active || published.state === "paused") return { aspect: "none", label: "paused" };
   if (published.state === "failed") return { aspect: "red", label: "failed" };
+  if (published.error !== null) return { aspect: "amber", label: "not confirmed" };
   if (published.state === "configuring")
     return { aspect: "lunar", label: "being configured at the server" };
   return { aspect: "green", label: "active" };

@@ -288,14 +288,33 @@ export function triggerSubscriptionsContract(it: It): void {
     const flow = await publishTriggers(store, [{ node_id: "a" }, { node_id: "b" }]);
     const id = (await list(store)).find(({ node_id }) => node_id === "a")?.id ?? "";
     await record(store, [{ id, revision: 1, state: "failed", error: "no quota" }]);
-    const states = await store.listSubscriptionStates("acme", ID);
-    expect(states.toSorted((x, y) => (x.node_id < y.node_id ? -1 : 1))).toEqual([
-      { flow_id: flow.id, node_id: "a", state: "failed", error: "no quota" },
-      { flow_id: flow.id, node_id: "b", state: "configuring", error: null },
+    const fields = { flow_id: flow.id, connection: ID, wanted: "active", updated_at: START };
+    expect(await store.listSubscriptionStates("acme", ["other", flow.id])).toEqual([
+      { ...fields, node_id: "a", state: "failed", error: "no quota" },
+      { ...fields, node_id: "b", state: "configuring", error: null },
     ]);
-    expect(await store.listSubscriptionStates("umbrella", ID)).toEqual([]);
+    expect(await store.listSubscriptionStates("acme", ["other"])).toEqual([]);
+    expect(await store.listSubscriptionStates("umbrella", [flow.id])).toEqual([]);
     await republish(store, flow, []);
-    expect(await store.listSubscriptionStates("acme", ID)).toEqual([]);
+    expect(await store.listSubscriptionStates("acme", [flow.id])).toEqual([]);
+  });
+
+  it("notify of a changed state or error", async ({ store, notices }) => {
+    await store.createConnection(sampleConnection(), START);
+    const flow = await publishTriggers(store, [{ node_id: "a" }]);
+    const [{ id = "" } = {}] = await list(store);
+    const count = async (marker: string) =>
+      (await allNotices({ store, notices }, marker)).filter(
+        ({ topic }) => topic === "subscriptions",
+      );
+    const changed = { topic: "subscriptions", tenant: "acme", flows: [flow.id] };
+    await record(store, [{ id, revision: 1, next_at: START + 1 }]);
+    expect(await count("first")).toEqual([]);
+    await record(store, [{ id, revision: 1, state: "failed", error: "no quota" }]);
+    await record(store, [{ id, revision: 1, state: "failed", error: "no quota" }]);
+    expect(await count("second")).toEqual([changed]);
+    await record(store, [{ id, revision: 1, state: "active", error: null }]);
+    expect(await count("third")).toEqual([changed, changed]);
   });
 
   it("have the time when an event last started a run of their trigger, however many runs followed", async ({

@@ -418,7 +418,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   nextConnectionDue: reads(nextConnectionDue),
   releaseConnections: writes((by) => releaseConnections(dialect, by)),
   listTriggerSubscriptions: reads(listTriggerSubscriptions),
-  listSubscriptionStates: reads(listSubscriptionStates),
+  listSubscriptionStates: reads((tenant, flows) => listSubscriptionStates(dialect, tenant, flows)),
   reconfigureSubscription: writes(reconfigureSubscription),
   getGrant: reads(getGrant),
   beginAuthorization: writes((tenant, connection, pending) =>

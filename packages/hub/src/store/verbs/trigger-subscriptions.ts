@@ -6,9 +6,13 @@
  * a subscription has locked its connection.
  */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
-import type { SubscriptionResult, TriggerSubscription } from "../connection-store.ts";
+import type {
+  StoredSubscriptionState,
+  SubscriptionResult,
+  TriggerSubscription,
+} from "../connection-store.ts";
 import type { NewTrigger } from "../flow-store.ts";
-import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
+import { type Dialect, first, inLists, notify, query, type Value, type Verb } from "../sql.ts";
 import { expireTokensOfSubscription } from "./callback-tokens.ts";
 import { makeDue, storableText } from "./connection-rows.ts";
 
@@ -280,15 +284,25 @@ export function* listTriggerSubscriptions(
 }
 
 export function* listSubscriptionStates(
+  dialect: Dialect,
   tenant: string,
-  connection: string,
-): Verb<Pick<TriggerSubscription, "flow_id" | "node_id" | "state" | "error">[]> {
-  return yield* query(
-    "SELECT flow_id, node_id, state, error FROM trigger_subscriptions " +
-      "WHERE connection_id = ? AND tenant_id = ? AND wanted <> 'removed' ORDER BY created_at, id",
-    [connection, tenant],
-  );
+  flows: readonly string[],
+): Verb<StoredSubscriptionState[]> {
+  const states: StoredSubscriptionState[] = [];
+  for (const { list, params } of inLists(flows, dialect, 1))
+    states.push(
+      ...(yield* query<StoredSubscriptionState>(
+        "SELECT flow_id, node_id, connection_id AS connection, wanted, state, error, updated_at " +
+          `FROM trigger_subscriptions WHERE tenant_id = ? AND flow_id IN ${list} ` +
+          "AND wanted <> 'removed' ORDER BY flow_id, node_id",
+        [tenant, ...params],
+      )),
+    );
+  return states;
 }
+
+/** PostgreSQL limits a notice to 8 kB. */
+const FLOWS_PER_NOTICE = 100;
 
 /** The caller must have locked the connection. */
 export function* recordSubscriptions(
@@ -303,6 +317,7 @@ export function* recordSubscriptions(
     [connection],
   );
   const stored = new Map(rows.map((row) => [row.id, row]));
+  const changedFlows = new Set<string>();
   for (const result of results) {
     const row = stored.get(result.id);
     if (!row) continue;
@@ -311,13 +326,24 @@ export function* recordSubscriptions(
       yield* expireTokensOfSubscription(dialect, row.id, now);
       continue;
     }
-    const values = Object.entries(changesOf(row, result));
+    const changes = changesOf(row, result);
+    const values = Object.entries(changes);
     if (values.length === 0) continue;
     yield* query(
       `UPDATE trigger_subscriptions SET ${values.map(([column]) => `${column} = ?`).join(", ")} WHERE id = ?`,
       [...values.map(([, value]) => value), row.id],
     );
+    const { state = row.state, error = row.error } = changes;
+    if (state !== row.state || error !== row.error) changedFlows.add(row.flow_id);
   }
+  const [{ tenant_id: tenant } = { tenant_id: "" }] = rows;
+  const flows = [...changedFlows];
+  for (let start = 0; start < flows.length; start += FLOWS_PER_NOTICE)
+    yield* notify({
+      topic: "subscriptions",
+      tenant,
+      flows: flows.slice(start, start + FLOWS_PER_NOTICE),
+    });
 }
 
 function changesOf(row: SubscriptionRow, result: SubscriptionResult): Record<string, Value> {

@@ -1,0 +1,46 @@
+import { expect, it } from "vitest";
+import { findSubscriptionProblems, type SubscribedNode } from "./find-subscription-problems.ts";
+import { testFlow, testNode } from "./test-flow.ts";
+
+const NOW = 1_000_000;
+const flow = testFlow([testNode("Event", "Storm", { source: "weather-7kq2xv" })]);
+const problemsOf = (subscription: Partial<SubscribedNode>) =>
+  findSubscriptionProblems(
+    flow,
+    [
+      {
+        node_id: "storm",
+        wanted: "active",
+        state: "active",
+        error: null,
+        updated_at: NOW - 30_000,
+        ...subscription,
+      },
+    ],
+    NOW,
+  ).map(({ code, nodeId, message }) => `${code} ${nodeId}: ${message}`);
+
+it("reports a failed subscription with the message of the server", () => {
+  expect(problemsOf({ state: "failed", error: "no quota" })).toEqual([
+    "subscription_failed storm: Storm: the subscription has failed, so events do not arrive; the hub retries: no quota",
+  ]);
+});
+
+it("reports a subscription that the server has not confirmed, after half a minute or an error", () => {
+  const unconfirmed =
+    "subscription_unconfirmed storm: Storm: the subscription is not confirmed, so events may not arrive; the hub retries";
+  const configuring = { state: "configuring" } as const;
+  expect(problemsOf(configuring)).toEqual([unconfirmed]);
+  expect(problemsOf({ ...configuring, updated_at: NOW - 29_999 })).toEqual([]);
+  expect(problemsOf({ ...configuring, updated_at: NOW, error: "timeout" })).toEqual([
+    `${unconfirmed}: timeout`,
+  ]);
+  expect(problemsOf({ error: "timeout" })).toEqual([`${unconfirmed}: timeout`]);
+});
+
+it("reports nothing for active, paused and removed subscriptions, and for deleted nodes", () => {
+  expect(problemsOf({})).toEqual([]);
+  expect(problemsOf({ wanted: "paused", state: "failed", error: "x" })).toEqual([]);
+  expect(problemsOf({ wanted: "removed", state: "failed", error: "x" })).toEqual([]);
+  expect(problemsOf({ node_id: "deleted", state: "failed", error: "x" })).toEqual([]);
+});
