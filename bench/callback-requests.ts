@@ -39,6 +39,7 @@ export async function prepareCallbacks(data: string): Promise<string> {
       tenant: TENANT,
       connection: CONNECTION,
       subscription: subscription.id,
+      generation: 0,
       scope: "connection",
       target: TARGET,
       types: ["other"],

@@ -155,6 +155,7 @@ function openConnection(url: string): Caller {
   const connections = createConnections({
     timers,
     random,
+    onSuspectedRestart() {},
     open: (connection, signal) =>
       openClient({
         connection,

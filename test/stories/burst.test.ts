@@ -73,6 +73,7 @@ const createCallbackSender = async (url: string, data: string): Promise<Sender> 
         tenant: TENANT,
         connection: source,
         subscription: subscription.id,
+        generation: 0,
         scope: "subscription",
         target: { url: SERVER_URL },
         types: ["issues"],

@@ -186,6 +186,25 @@ it.each(["SQLite", "workerd"] as const)(
 );
 
 it.each(["SQLite", "workerd"] as const)(
+  "a server that has lost its subscriptions gets them again from a manual check, with the same token, on %s",
+  async (backend) => {
+    // Automatic checks do not renew the subscriptions that a server has stored.
+    const story = await startTriggerStory({ backend, server: { reportsStored: true } });
+    await story.publish(twoTriggers);
+    await story.waitForStates({ here: "active", there: "active" });
+    const tokens = async () =>
+      new Set((await story.server.state()).calls.map((call) => call.arguments.callbackToken));
+    const tokensBefore = await tokens();
+    await story.server.kill();
+    await story.server.restart();
+    expect(await story.server.notify("issue.opened", { repo: "hub", n: -1 })).toEqual([]);
+    await story.call("POST", `/api/connections/${story.connection}/check`);
+    await fire(story, "issue.opened", "hub", ["here"]);
+    expect(await tokens()).toEqual(tokensBefore);
+  },
+);
+
+it.each(["SQLite", "workerd"] as const)(
   "the hub removes the subscriptions of a deleted connection from the server, and then rejects callbacks, on %s",
   async (backend) => {
     const story = await startTriggerStory({ backend });

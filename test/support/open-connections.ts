@@ -46,11 +46,13 @@ export function openConnections({
   });
   const tokens = new BoundedMap<string, OAuthTokens>(100);
   const listChanges: string[] = [];
+  const suspectedRestarts: string[] = [];
   let openedCount = 0;
   const random = () => 0.5;
   const connections = createConnections({
     timers,
     random,
+    onSuspectedRestart: ({ id }) => suspectedRestarts.push(id),
     async open(connection, signal) {
       openedCount += 1;
       return openClient({
@@ -70,7 +72,7 @@ export function openConnections({
     },
   });
   onTestFinished(() => connections.close());
-  return { ...connections, listChanges, openedCount: () => openedCount };
+  return { ...connections, listChanges, suspectedRestarts, openedCount: () => openedCount };
 }
 
 let createdCount = 0;

@@ -64,13 +64,15 @@ export interface TriggerServerOptions {
   /** Whether the server accepts `subscriptionId`, and filters events by type and params. */
   perSubscription?: boolean;
   types?: readonly string[];
+  /** Whether the server says that it stores its subscriptions. */
+  reportsStored?: boolean;
 }
 
 const TYPES = ["issue.opened", "issue.closed"];
 const DEFAULT_SWITCHES: Switches = { answer: "yes", hold: "never", crash: "never" };
 
 export async function openTriggerServer(options: TriggerServerOptions = {}) {
-  const { port = 0, file, perSubscription = false, types = TYPES } = options;
+  const { port = 0, file, perSubscription = false, types = TYPES, reportsStored } = options;
   const connections = new Map<string, ConnectionState>(file ? readState(file) : []);
   const calls: ReceivedCall[] = [];
   const counted: ControlState["counted"] = [];
@@ -98,7 +100,7 @@ export async function openTriggerServer(options: TriggerServerOptions = {}) {
     if (file) writeFileSync(file, JSON.stringify([...connections]));
     crash("after", type);
     await hold("after", type);
-    return toolResult({ success: true });
+    return toolResult({ success: true, ...(reportsStored && { stored: true }) });
   };
   const storeSubscription = (connection: string, args: JsonObject, type: string) => {
     const { callbackUrl, callbackToken, enabled, subscriptionId, params } = args;

@@ -1,5 +1,6 @@
 /** Creates the connections to MCP servers, and their keeper. The MCP SDK is loaded on the first call. */
 import { createAnnouncements } from "./connections/announcements.ts";
+import { createCallbackTokenDerivation } from "./connections/callback-tokens.ts";
 import type { Connections } from "./connections/connections.ts";
 import { createConnections } from "./connections/create-connections.ts";
 import { unsealCredentials } from "./connections/credentials.ts";
@@ -37,7 +38,7 @@ export function createHubConnections(options: HubConnectionsOptions): Connection
     now: timers.now,
   });
   const tokens = new BoundedMap<string, OAuthTokens>(MAX_CACHED_TOKENS);
-  // When a server announces changed tools, its connection becomes due for a check.
+  // When a server announces changed tools, or may have restarted, its connection becomes due for a check.
   const onAnnouncement = createAnnouncements({
     now: timers.now,
     touch: ({ tenant, id }, at) => void store.touchConnection(tenant, id, at).catch(onError),
@@ -45,6 +46,7 @@ export function createHubConnections(options: HubConnectionsOptions): Connection
   return createConnections({
     timers,
     random: Math.random,
+    onSuspectedRestart: onAnnouncement,
     async open(connection, signal) {
       const { openClient } = await import("./connections/open-client.ts");
       return openClient({
@@ -85,6 +87,7 @@ export function keepConnections(options: KeepConnectionsOptions): Keeper {
     connections,
     append,
     newId,
+    deriveToken: createCallbackTokenDerivation(settings.sealKey),
     callbackUrl: `${publicUrl}${TRIGGER_CALLBACK}${callbackTenant === undefined ? "" : `?tenant=${encodeURIComponent(callbackTenant)}`}`,
     by: newId(),
     timers: ports.timers,

@@ -104,6 +104,16 @@ describe("notify", () => {
     expect(new Set(hub.received.map(({ body }) => body?.id)).size).toBe(1);
   });
 
+  it("says whether its storage keeps the subscriptions when the process ends", async () => {
+    const answerOf = async (storage: TriggerStorage) => {
+      const [, tool] = openTriggers({ storage, connectionId: () => "c" }).tools();
+      const args = { enabled: true, ...subscriptionArgs("a") };
+      return (await tool?.handler(args, {}))?.structuredContent;
+    };
+    expect(await answerOf(durableMemoryStorage())).toEqual({ success: true, stored: true });
+    expect(await answerOf(memoryStorage())).toEqual({ success: true });
+  });
+
   it("does not filter by the default of a param that the client has omitted", async () => {
     const onSubscribe = vi.fn();
     const definition = defineTrigger({

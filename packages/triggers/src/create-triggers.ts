@@ -164,11 +164,15 @@ export function createTriggers<const Definitions extends readonly TriggerDefinit
 
   return {
     tools: () =>
-      createTools(descriptions, async (request, toolContext) => {
-        const connectionId = await identify((toolContext ?? {}) as ToolContext);
-        if (!connectionId) throw new TriggerError("no_connection", "Connection ID not available");
-        await lock(connectionId, () => configure(connectionId, request, context));
-      }),
+      createTools(
+        descriptions,
+        async (request, toolContext) => {
+          const connectionId = await identify((toolContext ?? {}) as ToolContext);
+          if (!connectionId) throw new TriggerError("no_connection", "Connection ID not available");
+          await lock(connectionId, () => configure(connectionId, request, context));
+        },
+        storage.isDurable,
+      ),
 
     notify(connectionId, type, data, { id } = {}) {
       const stored = store(connectionId, type, data, id);

@@ -47,7 +47,13 @@ const configureInput = z.object({
 
 const listInput = z.object({});
 const listOutput = z.looseObject({ triggers: z.array(z.looseObject({ type: z.string() })) });
-const configureOutput = z.looseObject({ success: z.boolean() });
+const configureOutput = z.looseObject({
+  success: z.boolean(),
+  stored: z
+    .boolean()
+    .optional()
+    .describe("Whether the server keeps its subscriptions and their tokens when it restarts."),
+});
 
 // The MCP SDK may use another version of Zod than this package, and cannot convert its schemas. So
 // each schema returns a JSON Schema that is created here.
@@ -59,6 +65,7 @@ for (const schema of [listInput, configureInput, listOutput, configureOutput]) {
 export function createTools(
   descriptions: readonly TriggerDescription[],
   configure: (request: ConfigureRequest, context: unknown) => Promise<void>,
+  isDurable: boolean,
 ): TriggerTool[] {
   return [
     {
@@ -84,7 +91,7 @@ export function createTools(
       async handler(args, context) {
         try {
           await configure(configureInput.parse(args), context);
-          return toToolResult({ success: true });
+          return toToolResult({ success: true, ...(isDurable && { stored: true }) });
         } catch (error) {
           return { content: [{ type: "text", text: messageOf(error) }], isError: true };
         }

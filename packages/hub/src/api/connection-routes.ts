@@ -146,7 +146,7 @@ export interface ConnectionRoutes {
     | "deleteConnection"
     | "getOffers"
     | "listTriggerSubscriptions"
-    | "reconfigureSubscription"
+    | "rotateCallbackToken"
   >;
   editor: ConnectionEditor;
   /** Undefined if no hub runs, and a command uses the routes. */
@@ -378,7 +378,10 @@ function subscriptionRoutes({ store, editor, now }: ConnectionRoutes): Route[] {
       async handle({ tenant, param }) {
         const { id } = await editor.find(tenant, param("connection"));
         const subscriptionId = param("subscription");
-        const exists = await store.reconfigureSubscription(tenant, id, subscriptionId, now());
+        const exists = await store.rotateCallbackToken(tenant, id, subscriptionId, {
+          revokeNow: false,
+          at: now(),
+        });
         const subscriptions = await store.listTriggerSubscriptions(tenant, id);
         const subscription = subscriptions.find((candidate) => candidate.id === subscriptionId);
         if (!exists || !subscription)

@@ -1,15 +1,38 @@
 /**
- * Creates the callback tokens that one pass sends to a server. A new token is valid before the server
- * gets it. When the server has confirmed it, the tokens that it replaces expire after a grace period. If
- * it is unknown whether the server has received it, the former tokens stay valid too.
+ * The callback tokens that one pass sends to a server. A token is valid before the server gets it. When
+ * the server has confirmed it, the tokens that it replaces expire after a grace period. If it is unknown
+ * whether the server has received it, the former tokens stay valid too.
+ *
+ * A token is derived from the hub's key, the subscription, its server and its generation, so a renewal
+ * sends the same token again. Only a rotation increases the generation. The token itself is not stored.
  */
+import { toBase64Url, utf8 } from "../lib/bytes.ts";
+import { deriveHmacKey, type HmacCryptoKey } from "../lib/derive-key.ts";
 import { sha256Hex } from "../lib/hmac.ts";
-import type { Connection, ConnectionStore } from "../store/connection-store.ts";
-import { randomSecret } from "../tenants/tokens.ts";
+import type {
+  Connection,
+  ConnectionStore,
+  TriggerSubscription,
+} from "../store/connection-store.ts";
 import type { ConfigureOutcome } from "./configure-outcome.ts";
 import type { ConfigureCall, ConfigurePlan } from "./plan-configure.ts";
 
 export const CALLBACK_TOKEN_PREFIX = "sbcb_";
+
+export type DeriveCallbackToken = (
+  subscription: Pick<TriggerSubscription, "id" | "token_generation">,
+  target: Connection["target"],
+) => Promise<string>;
+
+export function createCallbackTokenDerivation(sealKey: Uint8Array): DeriveCallbackToken {
+  let key: Promise<HmacCryptoKey> | undefined;
+  return async ({ id, token_generation }, target) => {
+    key ??= deriveHmacKey(sealKey, "signalbox callback tokens");
+    const message = utf8(JSON.stringify([id, token_generation, target]));
+    const mac = await crypto.subtle.sign("HMAC", await key, message);
+    return CALLBACK_TOKEN_PREFIX + toBase64Url(new Uint8Array(mac));
+  };
+}
 
 export interface CallbackTokensOptions
   extends Pick<ConfigurePlan, "scope" | "calls" | "wantedTypes"> {
@@ -18,25 +41,30 @@ export interface CallbackTokensOptions
     "stageCallbackToken" | "confirmCallbackToken" | "rejectCallbackToken"
   >;
   connection: Pick<Connection, "id" | "tenant" | "target">;
+  subscriptions: readonly TriggerSubscription[];
+  deriveToken: DeriveCallbackToken;
   now(): number;
 }
 
-export function createTokenRotation(options: CallbackTokensOptions) {
+export function createStagedTokens(options: CallbackTokensOptions) {
   const { store, connection, scope, calls, wantedTypes, now } = options;
   const staged = new Map<string, { token: string; hash: string }>();
 
   return {
-    /** Returns the token of the owner, which is created once. When this resolves, the hub accepts it. */
+    /** Returns the token of the owner. When this resolves, the hub accepts it. */
     async stage(owner: string): Promise<string> {
       const existing = staged.get(owner);
       if (existing) return existing.token;
-      const token = randomSecret(CALLBACK_TOKEN_PREFIX);
+      const subscription = options.subscriptions.find(({ id }) => id === owner);
+      if (!subscription) throw new Error(`unknown subscription ${owner}`);
+      const token = await options.deriveToken(subscription, connection.target);
       const hash = await sha256Hex(token);
       await store.stageCallbackToken({
         hash,
         tenant: connection.tenant,
         connection: connection.id,
         subscription: owner,
+        generation: subscription.token_generation,
         scope,
         target: connection.target,
         types: calls.filter((call) => call.owner === owner).map(({ type }) => type),

@@ -16,6 +16,8 @@ export interface ClientsOptions {
   open(connection: Connection, signal: AbortSignal): Promise<McpClient>;
   timers: Timers;
   random: () => number;
+  /** Called when the server has lost the session of a client, or its process has ended. */
+  onSessionLost(connection: Connection): void;
 }
 
 /** The last failure to open a client. */
@@ -49,7 +51,7 @@ interface Entry {
   cancelIdle(): void;
 }
 
-export function createClients({ open, timers, random }: ClientsOptions) {
+export function createClients({ open, timers, random, onSessionLost }: ClientsOptions) {
   const entries = new Map<string, Entry>();
   const retired = new Set<Entry>();
   const failures = new BoundedMap<string, Failure>(MAX_FAILURES);
@@ -82,7 +84,10 @@ export function createClients({ open, timers, random }: ClientsOptions) {
       (opened) => {
         entry.opened = opened;
         failures.delete(id);
-        opened.onClosed(() => retire(id, entry));
+        opened.onClosed(() => {
+          retire(id, entry);
+          onSessionLost(connection);
+        });
         if (entry.users === 0) onIdle(id, entry);
       },
       (error) => {
@@ -149,6 +154,7 @@ export function createClients({ open, timers, random }: ClientsOptions) {
         return { result: await work(client) };
       } catch (error) {
         if (!client.isSessionLost(error)) throw error;
+        if (!isCheck) onSessionLost(connection);
         retire(connection.id, entry);
         return { error, isRetryable: wasOpen };
       }

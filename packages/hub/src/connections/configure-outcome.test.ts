@@ -8,7 +8,7 @@ it.each([
   ["structured content", { isError: false, content: [], structuredContent: { success: true } }],
   ["JSON in a text", { isError: false, content: textContent('{ "success": true }') }],
 ])("reads success from %s", (_, answer) => {
-  expect(readConfigureAnswer(answer)).toEqual({ outcome: "done" });
+  expect(readConfigureAnswer(answer)).toEqual({ outcome: "done", isStored: false });
 });
 
 it.each([

@@ -5,7 +5,8 @@ import { ConnectionError } from "./connection-error.ts";
 import type { ToolAnswer } from "./connections.ts";
 
 export type ConfigureOutcome =
-  | { outcome: "done" }
+  /** With `isStored`, the server keeps the subscription and its token when it restarts. */
+  | { outcome: "done"; isStored: boolean }
   /** The server has refused the call. `error` is its own message. */
   | { outcome: "rejected"; error: string }
   /** The server may have executed the call, for example before a timeout. */
@@ -24,7 +25,7 @@ export function readConfigureAnswer({
     .trim();
   if (isError) return rejected(text || "TRIGGER_CONFIGURE returned an error without a message.");
   const result = structuredContent ?? parseObject(text);
-  if (result?.success === true) return { outcome: "done" };
+  if (result?.success === true) return { outcome: "done", isStored: result.stored === true };
   if (result?.success === false)
     return rejected(messageOf(result) ?? "TRIGGER_CONFIGURE returned { success: false }.");
   return {

@@ -21,7 +21,12 @@ import { sealCredentials, signInOf, unsealCredentials } from "./credentials.ts";
 export interface ConnectionEditorOptions {
   store: Pick<
     Store,
-    "createConnection" | "updateConnection" | "getConnection" | "touchConnection" | "saveGrant"
+    | "createConnection"
+    | "updateConnection"
+    | "getConnection"
+    | "touchConnection"
+    | "renewSubscriptions"
+    | "saveGrant"
   >;
   seal: Seal;
   timers: Pick<Timers, "now" | "after">;
@@ -160,7 +165,7 @@ export function createConnectionEditor(options: ConnectionEditorOptions) {
       }
     },
 
-    /** Checks the server now. */
+    /** Checks the server now, and subscribes to its triggers again. */
     async check(tenant: string, id: string, signal?: AbortSignal): Promise<Connection> {
       const connection = await find(tenant, id);
       if (waitMs === 0)
@@ -169,6 +174,7 @@ export function createConnectionEditor(options: ConnectionEditorOptions) {
           "connection",
           "No hub is running that could check the connection: start it with `npx signalbox serve`.",
         );
+      await store.renewSubscriptions(tenant, id, now());
       return waitForCheck(connection, connection.checked_at, signal);
     },
   };

@@ -220,6 +220,22 @@ describe("a session", () => {
     sessions.clear();
     await connections.callTool(connection, call, callOptions());
     expect([sessions.size, connections.openedCount()]).toEqual([1, 2]);
+    // The server may have restarted, and lost its subscriptions.
+    expect(connections.suspectedRestarts).toEqual([connection.id]);
+    sessions.clear();
+    await connections.loadOffers(connection, callOptions());
+    expect(connections.suspectedRestarts).toHaveLength(1); // a check renews the subscriptions anyway
+  });
+
+  it("is suspected to have ended if a call does not reach the server", async () => {
+    const server = await listen(() => {});
+    await server.close();
+    const connections = openConnections();
+    const connection = await newConnection(server.url);
+    await catchError(connections.loadOffers(connection, callOptions()));
+    expect(connections.suspectedRestarts).toEqual([]);
+    await catchError(connections.callTool(connection, call, callOptions()));
+    expect(connections.suspectedRestarts).toEqual([connection.id]);
   });
 
   it("ends after it has been idle for `IDLE_MS`, but not while it is used", async () => {

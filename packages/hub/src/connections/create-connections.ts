@@ -14,6 +14,8 @@ import { TRIGGER_TOOLS } from "./trigger-list.ts";
 
 export interface ConnectionsOptions extends Pick<ClientsOptions, "open" | "random"> {
   timers: Timers;
+  /** Called when a server has lost a session, or a call of a flow has not reached it. */
+  onSuspectedRestart(connection: Connection): void;
 }
 
 /** Node fires timers with a longer delay immediately. */
@@ -31,8 +33,14 @@ const withoutCause = (error: unknown) =>
 
 type Limits = Pick<CallOptions, "signal" | "timeoutMs">;
 
-export function createConnections({ open, timers, random }: ConnectionsOptions): Connections {
-  const clients = createClients({ open, timers, random });
+export function createConnections(options: ConnectionsOptions): Connections {
+  const { open, timers, random, onSuspectedRestart } = options;
+  const clients = createClients({
+    open,
+    timers,
+    random,
+    onSessionLost: onSuspectedRestart,
+  });
   const semaphore = createSemaphore({ perKey: MAX_CALLS, maxQueued: MAX_QUEUED });
 
   /**
@@ -76,6 +84,8 @@ export function createConnections({ open, timers, random }: ConnectionsOptions):
           "busy",
           `The connection has ${MAX_CALLS} running and ${MAX_QUEUED} waiting calls, which is its limit. Try again later, or limit the concurrency of the flow.`,
         );
+      const isUnreachable = error instanceof ConnectionError && error.code === "unreachable";
+      if (isUnreachable && lane === "calls") onSuspectedRestart(connection);
       throw withoutCause(error);
     } finally {
       cancelTimeout();

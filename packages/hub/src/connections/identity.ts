@@ -3,7 +3,7 @@
  * `@decocms/runtime` read the connection from its claim `connectionId`.
  */
 import { BoundedMap } from "../lib/bounded-map.ts";
-import { utf8 } from "../lib/bytes.ts";
+import { deriveHmacKey, type HmacCryptoKey } from "../lib/derive-key.ts";
 
 export const IDENTITY_HEADER = "x-mesh-token";
 
@@ -29,11 +29,11 @@ export type Identity = (connection: string) => Promise<string>;
 
 export function createIdentity({ sealKey, issuer, now }: IdentityOptions): Identity {
   const cached = new BoundedMap<string, Cached>(MAX_CACHED);
-  let key: Promise<SigningKey> | undefined;
+  let key: Promise<HmacCryptoKey> | undefined;
 
   async function sign(connection: string, at: number): Promise<string> {
     const { SignJWT } = await import("jose");
-    key ??= deriveKey(sealKey);
+    key ??= deriveHmacKey(sealKey, "signalbox identity");
     return new SignJWT({ connectionId: connection })
       .setProtectedHeader({ alg: "HS256", typ: "JWT" })
       .setIssuer(await issuer)
@@ -51,19 +51,4 @@ export function createIdentity({ sealKey, issuer, now }: IdentityOptions): Ident
     token.catch(() => cached.delete(connection));
     return token;
   };
-}
-
-type SigningKey = Awaited<ReturnType<typeof crypto.subtle.deriveKey>>;
-
-async function deriveKey(sealKey: Uint8Array): Promise<SigningKey> {
-  const secret = await crypto.subtle.importKey("raw", new Uint8Array(sealKey), "HKDF", false, [
-    "deriveKey",
-  ]);
-  return crypto.subtle.deriveKey(
-    { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info: utf8("signalbox identity") },
-    secret,
-    { name: "HMAC", hash: "SHA-256", length: 256 },
-    false,
-    ["sign"],
-  );
 }

@@ -9,6 +9,7 @@ import {
 } from "../store/contract/connection-sample.ts";
 import { START } from "../store/contract/sample.ts";
 import type { Store } from "../store/store.ts";
+import { createCallbackTokenDerivation } from "./callback-tokens.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { createKeeper, type KeeperOptions } from "./keeper.ts";
 
@@ -38,6 +39,7 @@ async function openWith(
     timers,
     random: () => 0.5,
     leaseMs: LEASE_MS,
+    deriveToken: createCallbackTokenDerivation(new Uint8Array(32)),
     callbackUrl: "http://hub.example/api/trigger-callback",
     append: () => Promise.reject(new Error("nothing is polled")),
     newId: createIds(),

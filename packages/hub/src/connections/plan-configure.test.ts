@@ -35,6 +35,7 @@ const subscription = (
   revision: 1,
   configured: 0,
   configured_type: null,
+  token_generation: 0,
   position: null,
   attempt: 0,
   next_at: 0,

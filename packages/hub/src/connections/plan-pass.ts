@@ -7,7 +7,7 @@ import {
   planConfigure,
   wantsCallbacks,
 } from "./plan-configure.ts";
-import type { ReconcileContext } from "./subscription-results.ts";
+import { isVolatile, type ReconcileContext } from "./subscription-results.ts";
 import { TRIGGER_CONFIGURE } from "./trigger-list.ts";
 
 export interface PassRequest {
@@ -16,21 +16,26 @@ export interface PassRequest {
   subscriptions: readonly TriggerSubscription[];
   /** Whether to configure all subscriptions, even those that are not due: the server may have lost them. */
   shouldReconfigure: boolean;
+  /** Whether to renew the subscriptions that a restart of the server loses. */
+  shouldRenew: boolean;
 }
 
 export interface PassPlan extends ConfigurePlan {
   /** The due subscriptions that the server cannot serve, and why. */
   impossible: { subscription: TriggerSubscription; error: string }[];
+  /** Whether the server already has the wanted state, unless it has lost it. */
+  isRenewal(subscription: TriggerSubscription): boolean;
 }
 
 export function planPass(
-  { connection, offers, subscriptions, shouldReconfigure }: PassRequest,
+  { connection, offers, subscriptions, shouldReconfigure, shouldRenew }: PassRequest,
   { now, callbackUrl }: Pick<ReconcileContext, "now" | "callbackUrl">,
 ): PassPlan {
-  const isDue = (subscription: TriggerSubscription) => {
+  const startedAt = now();
+  const mustConfigure = (subscription: TriggerSubscription) => {
     const { next_at, wanted, configured_type, state, position } = subscription;
     return (
-      next_at <= now() ||
+      next_at <= startedAt ||
       (shouldReconfigure && (wanted !== "paused" || configured_type !== null)) ||
       // The hub's URL has changed since the server was configured.
       (wantsCallbacks(offers, subscription) &&
@@ -38,6 +43,10 @@ export function planPass(
         position?.callbackUrl !== callbackUrl)
     );
   };
+  const isRenewal = (subscription: TriggerSubscription) =>
+    shouldRenew && isVolatile(subscription) && !mustConfigure(subscription);
+  const isDue = (subscription: TriggerSubscription) =>
+    mustConfigure(subscription) || isRenewal(subscription);
   const hasTool = offers.tools.some(({ name }) => name === TRIGGER_CONFIGURE);
   const problemOf = (subscription: TriggerSubscription): string | undefined => {
     if (!wantsCallbacks(offers, subscription)) return undefined;
@@ -61,5 +70,5 @@ export function planPass(
   const affected = plan.affected.filter(
     ({ subscription, calls }) => calls.length > 0 || !isPolled(offers, subscription),
   );
-  return { ...plan, affected, impossible };
+  return { ...plan, affected, impossible, isRenewal };
 }

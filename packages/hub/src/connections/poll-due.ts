@@ -28,7 +28,12 @@ export interface PollDueOptions extends Omit<PollOptions, "now"> {
 /** Returns when each polled subscription is due next. Throws `LeaseLost`, or the reason of `signal`. */
 export async function pollDue(
   { store, by, context, connections, append, newId }: PollDueOptions,
-  { connection, offers, subscriptions, signal }: Omit<ReconcileRequest, "shouldReconfigure">,
+  {
+    connection,
+    offers,
+    subscriptions,
+    signal,
+  }: Omit<ReconcileRequest, "shouldReconfigure" | "shouldRenew">,
 ): Promise<Map<string, number>> {
   const nextAt = new Map<string, number>();
   const save = async (result: SubscriptionResult): Promise<void> => {

@@ -114,6 +114,7 @@ export const subscriptionOf = (fields: Partial<TriggerSubscription>): TriggerSub
   revision: 1,
   configured: 0,
   configured_type: null,
+  token_generation: 0,
   position: null,
   attempt: 0,
   next_at: NOW,

@@ -11,7 +11,11 @@ import type {
   SubscriptionResult,
   TriggerSubscription,
 } from "../store/connection-store.ts";
-import { type CallbackTokensOptions, createTokenRotation } from "./callback-tokens.ts";
+import {
+  type CallbackTokensOptions,
+  createStagedTokens,
+  type DeriveCallbackToken,
+} from "./callback-tokens.ts";
 import {
   type ConfigureOutcome,
   readConfigureAnswer,
@@ -25,7 +29,12 @@ import {
   wantsCallbacks,
 } from "./plan-configure.ts";
 import { type PassRequest, planPass } from "./plan-pass.ts";
-import { confirmedResult, failedResult, type ReconcileContext } from "./subscription-results.ts";
+import {
+  confirmedResult,
+  failedResult,
+  isConfirmed,
+  type ReconcileContext,
+} from "./subscription-results.ts";
 import { TRIGGER_CONFIGURE } from "./trigger-list.ts";
 
 const CONFIGURE_TIMEOUT_MS = 20_000;
@@ -34,6 +43,7 @@ export interface ReconcileOptions {
   store: CallbackTokensOptions["store"] &
     Pick<ConnectionStore, "saveSubscriptions" | "dropFormerServers">;
   connections: Pick<Connections, "callTool">;
+  deriveToken: DeriveCallbackToken;
   /** The holder of the lease. */
   by: string;
   context: ReconcileContext;
@@ -49,7 +59,7 @@ export class LeaseLost extends Error {
 }
 
 export interface ReconcileResult {
-  /** When each subscription is due next. */
+  /** When each subscription is due next. Checks renew confirmed ones, so these are not in the map. */
   nextAt: Map<string, number>;
   /** The error, if the server became unreachable. It may have restarted and lost its subscriptions. */
   unreachable?: string;
@@ -62,34 +72,55 @@ export async function reconcile(
 ): Promise<ReconcileResult> {
   const { store, by, context } = options;
   const { connection, offers, subscriptions, signal } = request;
-  const nextAt = new Map(subscriptions.map(({ id, next_at }) => [id, next_at]));
+  const nextAt = new Map(
+    subscriptions.flatMap((subscription) =>
+      isConfirmed(subscription) && subscription.attempt === 0
+        ? []
+        : [[subscription.id, subscription.next_at] as const],
+    ),
+  );
 
   const save = async (results: readonly SubscriptionResult[]): Promise<void> => {
     if (results.length === 0) return;
     signal.throwIfAborted();
     if (!(await store.saveSubscriptions(by, connection.id, results, context.now())))
       throw new LeaseLost(`the lease of ${connection.id} was lost`);
-    for (const { id, next_at, isRemoved } of results)
-      if (isRemoved) nextAt.delete(id);
+    for (const { id, next_at, isRemoved, configured_type, attempt } of results)
+      if (isRemoved || (configured_type && attempt === 0)) nextAt.delete(id);
       else if (next_at !== undefined) nextAt.set(id, next_at);
   };
 
-  const { impossible, ...plan } = planPass(request, context);
+  const { impossible, isRenewal, ...plan } = planPass(request, context);
   await save(
     impossible.map(({ subscription, error }) =>
       failedResult(subscription, { error, isRejected: true }, context),
     ),
   );
-  const tokens = createTokenRotation({ ...plan, store, connection, now: context.now });
+  const tokens = createStagedTokens({
+    ...plan,
+    store,
+    connection,
+    subscriptions,
+    deriveToken: options.deriveToken,
+    now: context.now,
+  });
   const unfinished = new Set(plan.affected);
-  const succeeded = new Set<ConfigureCall>();
+  /** The calls that have succeeded, and whether the server has stored each. */
+  const succeeded = new Map<ConfigureCall, boolean>();
   /** Records the subscriptions whose calls have all succeeded. */
   const saveConfirmed = async () => {
     const confirmed = [...unfinished].filter(({ calls }) =>
       calls.every((call) => succeeded.has(call)),
     );
     for (const affected of confirmed) unfinished.delete(affected);
-    await save(confirmed.map(({ subscription }) => resultOf(offers, subscription, context)));
+    const results = confirmed.flatMap(({ subscription, calls }) => {
+      const isStored = calls.length > 0 && calls.every((call) => succeeded.get(call));
+      // A renewal that changes nothing is not recorded: it would be a write for every check.
+      return isRenewal(subscription) && !isStored && subscription.error === null
+        ? []
+        : [resultOf(offers, subscription, isStored, context)];
+    });
+    await save(results);
   };
   /** Records the failure of the subscriptions that need the call. */
   const saveFailed = async (call: ConfigureCall, error: string, isRejected: boolean) => {
@@ -105,7 +136,8 @@ export async function reconcile(
   };
 
   await saveConfirmed();
-  await save(dueNow(unfinished, context.now()));
+  const changing = [...unfinished].filter(({ subscription }) => !isRenewal(subscription));
+  await save(dueNow(changing, context.now()));
   let isEnabling = false;
   for (const call of plan.calls) {
     // Calls that disable come first. Before the first call that enables, its types are recorded.
@@ -119,7 +151,7 @@ export async function reconcile(
     signal.throwIfAborted();
     await tokens.record(call, result.outcome);
     if (result.outcome === "done") {
-      succeeded.add(call);
+      succeeded.set(call, result.isStored);
       await saveConfirmed();
     } else {
       await saveFailed(call, result.error, result.outcome === "rejected");
@@ -135,11 +167,12 @@ export async function reconcile(
 const resultOf = (
   offers: Offers,
   subscription: TriggerSubscription,
+  isStored: boolean,
   context: ReconcileContext,
 ): SubscriptionResult =>
   isPolled(offers, subscription)
     ? { id: subscription.id, revision: subscription.revision, configured_type: null }
-    : confirmedResult(subscription, context);
+    : confirmedResult(subscription, isStored, context);
 
 /**
  * Makes affected subscriptions due that are not. They stay due until the server has confirmed them, even

@@ -2,10 +2,7 @@
 import { backoffMs } from "../lib/backoff.ts";
 import type { SubscriptionResult, TriggerSubscription } from "../store/connection-store.ts";
 
-/**
- * A server may lose its subscriptions without notice, so active ones are configured again after about
- * this time, with a new token.
- */
+/** A server may lose even stored subscriptions, so they are configured again after about this time. */
 const RECONFIGURE_MS = 60 * 60_000;
 /** After this time, the hub deletes a removed subscription even if its server has not confirmed that. */
 const GIVE_UP_REMOVAL_MS = 24 * 60 * 60_000;
@@ -27,9 +24,21 @@ export const addJitter = (ms: number, random: () => number): number => ms * (0.7
 export const retryMs = (failures: number, random: () => number): number =>
   backoffMs(failures, { ...RETRY, random });
 
-/** The server has confirmed the wanted state. */
+/** Whether the server has confirmed the subscription, and sends its events by callback. */
+export const isConfirmed = (subscription: TriggerSubscription): boolean =>
+  subscription.wanted === "active" &&
+  subscription.state === "active" &&
+  subscription.configured === subscription.revision &&
+  subscription.configured_type !== null;
+
+/** Whether a restart of the server loses the subscription, so that every check configures it again. */
+export const isVolatile = (subscription: TriggerSubscription): boolean =>
+  isConfirmed(subscription) && subscription.position?.stored !== true;
+
+/** The server has confirmed the wanted state. `isStored` says whether it keeps it when it restarts. */
 export function confirmedResult(
   { id, revision, wanted, type }: TriggerSubscription,
+  isStored: boolean,
   { now, random, callbackUrl }: ReconcileContext,
 ): SubscriptionResult {
   const result = { id, revision, error: null, configured: revision, attempt: 0 };
@@ -39,8 +48,8 @@ export function confirmedResult(
     case "paused":
       return { ...result, state: "paused", configured_type: null, next_at: NEVER };
     case "active": {
-      const next_at = Math.round(now() + addJitter(RECONFIGURE_MS, random));
-      const position = { callbackUrl };
+      const next_at = isStored ? Math.round(now() + addJitter(RECONFIGURE_MS, random)) : NEVER;
+      const position = { callbackUrl, ...(isStored && { stored: true }) };
       return { ...result, state: "active", configured_type: type, position, next_at };
     }
   }

@@ -32,16 +32,17 @@ export interface TestTriggerServer {
   reset(): void;
 }
 
-const success: ToolAnswer = {
-  isError: false,
-  content: [],
-  structuredContent: { success: true },
-};
-
+/** With `isStored`, the server reports that it stores its subscriptions. */
 export function createTestTriggerServer(
   model: ServerModel,
   types: readonly string[],
+  { isStored = false } = {},
 ): TestTriggerServer {
+  const success: ToolAnswer = {
+    isError: false,
+    content: [],
+    structuredContent: { success: true, ...(isStored && { stored: true }) },
+  };
   const configured = new Map<string, Configured>();
   let credential: string | undefined;
 

@@ -8,21 +8,23 @@ import {
   sampleConnection,
 } from "../store/contract/connection-sample.ts";
 import { START } from "../store/contract/sample.ts";
+import { createCallbackTokenDerivation } from "./callback-tokens.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { createTestTriggerServer } from "./test-trigger-server.ts";
 import { createVisit } from "./visit.ts";
 
 const ID = "weather-7kq2xv";
 const HOUR = 3_600_000;
+const MINUTE = 60_000;
 const NEW_URL = "https://new.example/mcp";
 
 /** Publishes a trigger for `storm`. `visit` visits its connection when it is due. */
-async function open() {
+async function open(options: { isStored?: boolean } = {}) {
   const store = openSqlite(":memory:");
   onTestFinished(() => store.close());
   await store.createConnection(sampleConnection({ id: ID }), START);
   const flow = await publishTriggers(store, [{ node_id: "a" }]);
-  const server = createTestTriggerServer("connection", ["storm", "rain"]);
+  const server = createTestTriggerServer("connection", ["storm", "rain"], options);
   /** The server at `NEW_URL`. */
   const newServer = createTestTriggerServer("connection", ["storm", "rain"]);
   const calls: unknown[] = [];
@@ -53,6 +55,7 @@ async function open() {
         },
       },
       by: "me",
+      deriveToken: createCallbackTokenDerivation(new Uint8Array(32)),
       context: { now: () => state.now, random: () => 0.5, callbackUrl: state.url },
       append: () => Promise.reject(new Error("nothing is polled")),
       newId: createIds(),
@@ -128,7 +131,7 @@ test("a subscription to a server without TRIGGER_CONFIGURE fails", async () => {
   ]);
 });
 
-test("a subscription is configured again when the URL of the hub changes, and about every hour", async () => {
+test("a subscription is configured again when the URL of the hub changes", async () => {
   const { state, calls, visit } = await open();
   await visit();
   state.url = "http://hub.example/moved";
@@ -137,10 +140,69 @@ test("a subscription is configured again when the URL of the hub changes, and ab
     { callbackUrl: "http://hub.example/" },
     { callbackUrl: "http://hub.example/moved" },
   ]);
-  const movedAt = state.now;
-  while (calls.length < 3) await visit();
-  expect(state.now - movedAt).toBeGreaterThan(0.7 * HOUR);
-  expect(state.now - movedAt).toBeLessThan(1.3 * HOUR);
+});
+
+test("every check renews the subscriptions that a server does not store, with the same token and no write", async () => {
+  const { store, server, state, calls, visit, subscriptions } = await open();
+  await visit();
+  const configured = await subscriptions();
+  const rows = async () =>
+    Promise.all(
+      calls.map(async (call) => {
+        const { callbackToken } = call as { callbackToken: string };
+        return store.findCallbackToken(await sha256Hex(callbackToken), state.now);
+      }),
+    );
+  server.reset();
+  await visit();
+  expect(state.now - START).toBeLessThan(6.5 * MINUTE);
+  expect(server.notify("storm", {})).toHaveLength(1);
+  while (state.now < START + 5 * HOUR) await visit();
+  expect(calls.length).toBeGreaterThan(45);
+  expect(new Set(calls.map((call) => JSON.stringify(call))).size).toBe(1);
+  expect(await rows()).toContainEqual(expect.objectContaining({ expires_at: null }));
+  expect(await subscriptions()).toEqual(configured);
+});
+
+test("subscriptions that a server stores are renewed about every hour, on request, and for a new version", async () => {
+  const { store, state, calls, visit, subscriptions } = await open({ isStored: true });
+  await visit();
+  expect(calls).toHaveLength(1);
+  while (calls.length < 2) await visit();
+  expect(state.now - START).toBeGreaterThan(0.7 * HOUR);
+  expect(state.now - START).toBeLessThan(1.4 * HOUR);
+  await store.renewSubscriptions("acme", ID, state.now + 1);
+  const checkedBefore = (await store.getConnection("acme", ID))?.checked_at;
+  await visit();
+  expect(calls).toHaveLength(3);
+  // The visit has also checked the server.
+  expect((await store.getConnection("acme", ID))?.checked_at).not.toBe(checkedBefore);
+  await visit();
+  expect(calls).toHaveLength(3);
+  state.offers = { ...state.offers, server: { name: "Weather", version: "2" } };
+  await visit();
+  expect(calls).toHaveLength(4);
+  expect(await subscriptions()).toMatchObject([{ state: "active", error: null }]);
+  expect(new Set(calls.map((call) => JSON.stringify(call))).size).toBe(1);
+});
+
+test("a failed renewal is recorded, and the subscription stays active", async () => {
+  const { server, state, calls, visit, subscriptions } = await open();
+  await visit();
+  const { configure } = server;
+  server.configure = () => {
+    throw new ConnectionError("timeout", "no answer");
+  };
+  await visit();
+  expect(await subscriptions()).toMatchObject([
+    { state: "active", error: "no answer", attempt: 1 },
+  ]);
+  server.configure = configure;
+  const failedAt = state.now;
+  await visit();
+  expect(state.now - failedAt).toBeLessThan(2_000);
+  expect(await subscriptions()).toMatchObject([{ state: "active", error: null, attempt: 0 }]);
+  expect(calls).toHaveLength(3);
 });
 
 test("a removed subscription is kept until the server has confirmed the removal, for at most one day", async () => {
@@ -179,7 +241,9 @@ test("a new token makes all former tokens of the connection invalid after a day"
   const last = (await subscriptions()).at(-1);
   for (const { id } of [first, last].filter((subscription) => subscription !== undefined)) {
     const former = [...calls];
-    expect(await store.reconfigureSubscription("acme", ID, id, state.now)).toBe(true);
+    expect(
+      await store.rotateCallbackToken("acme", ID, id, { revokeNow: false, at: state.now }),
+    ).toBe(true);
     await visit();
     expect(calls.length).toBeGreaterThan(former.length);
     for (const call of former) expect(await isValid(call, state.now + 24 * HOUR)).toBe(false);
@@ -188,19 +252,16 @@ test("a new token makes all former tokens of the connection invalid after a day"
   expect(calls.length).toBe(sentBefore + 2);
 });
 
-test("a server that never answers gets a limited number of valid tokens", async () => {
+test("a server that never answers always gets the same token", async () => {
   const { store, server, state, calls, visit } = await open();
   server.configure = () => {
     throw new ConnectionError("timeout", "no answer");
   };
   while (calls.length < 60) await visit();
-  let validTokens = 0;
-  for (const call of calls) {
-    const { callbackToken } = call as { callbackToken: string };
-    const hash = await sha256Hex(callbackToken);
-    if (await store.findCallbackToken(hash, state.now + 1_000 * HOUR)) validTokens += 1;
-  }
-  expect(validTokens).toBe(20);
+  expect(new Set(calls.map((call) => JSON.stringify(call))).size).toBe(1);
+  const { callbackToken } = calls[0] as { callbackToken: string };
+  const hash = await sha256Hex(callbackToken);
+  expect(await store.findCallbackToken(hash, state.now)).toMatchObject({ expires_at: null });
 });
 
 test("the offers of a server are written only when they have changed", async () => {

@@ -15,7 +15,7 @@ import { type PollDueOptions, pollDue } from "./poll-due.ts";
 import { LeaseLost, type ReconcileOptions, reconcile } from "./reconcile.ts";
 import type { RevokeRemoved } from "./revoke-removed.ts";
 import { stopFormerServers } from "./stop-former-servers.ts";
-import { addJitter, failedResult, retryMs } from "./subscription-results.ts";
+import { addJitter, failedResult, isConfirmed, retryMs } from "./subscription-results.ts";
 
 export interface VisitOptions
   extends Omit<ReconcileOptions, "store" | "connections">,
@@ -95,11 +95,15 @@ export function createVisit(options: VisitOptions): Visit {
       }
     signal.throwIfAborted();
     const request = { connection, offers: offers ?? NO_OFFERS, subscriptions, signal };
-    // After a failure or a change of the target, the server may not know the subscriptions. After a
-    // change of its types, subscriptions to every type must be configured for the new ones.
+    // After a failure, a change of the target or a new version of the server, it may not know the
+    // subscriptions. After a change of its types, subscriptions to every type must be configured again.
     const shouldReconfigure =
-      isChecked && (connection.status !== "ok" || haveTypesChanged(leased.offers, offers));
-    const { nextAt, unreachable } = await reconcile(options, { ...request, shouldReconfigure });
+      isChecked && (connection.status !== "ok" || hasServerChanged(leased.offers, offers));
+    const { nextAt, unreachable } = await reconcile(options, {
+      ...request,
+      shouldReconfigure,
+      shouldRenew: isChecked,
+    });
     if (unreachable !== undefined) return fail(leased, new Error(unreachable), []);
     for (const [id, next] of await pollDue(options, request)) nextAt.set(id, next);
     const checkAt = isChecked
@@ -148,15 +152,23 @@ function needsCheck({ connection, offers, subscriptions }: LeasedConnection, now
   if (deleted) return subscriptions.some(({ configured_type }) => configured_type !== null);
   if (!offers || status !== "ok" || checked_at === null) return true;
   if (now - checked_at >= CHECK_EVERY_MS * 0.75) return true;
-  return !subscriptions.some(({ next_at }) => next_at <= now) || subscriptions.some(hasFailed);
+  // A confirmed subscription is renewed after a check, because its server may have changed.
+  const hasChanges = subscriptions.some(
+    (subscription) => subscription.next_at <= now && !isConfirmed(subscription),
+  );
+  return !hasChanges || subscriptions.some(hasFailed);
 }
 
 const hasFailed = ({ attempt }: TriggerSubscription): boolean => attempt > 0;
 const isUnconfirmed = ({ configured, revision }: TriggerSubscription): boolean =>
   configured < revision;
 
-function haveTypesChanged(before: Offers | null, after: Offers | null): boolean {
+function hasServerChanged(before: Offers | null, after: Offers | null): boolean {
   const serialize = (offers: Offers | null) =>
-    JSON.stringify([offers?.perSubscription, offers?.triggers.map(({ type }) => type).toSorted()]);
+    JSON.stringify([
+      offers?.server,
+      offers?.perSubscription,
+      offers?.triggers.map(({ type }) => type).toSorted(),
+    ]);
   return serialize(before) !== serialize(after);
 }

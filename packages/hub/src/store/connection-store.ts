@@ -106,7 +106,12 @@ export interface TriggerSubscription {
   configured: number;
   /** The type that the server may have enabled; null if none. Recorded before the server is called. */
   configured_type: string | null;
-  /** The cursor of a polled subscription with the keys that it has seen, or the URL of its callbacks. */
+  /** Increases with each rotation of the callback token. */
+  token_generation: number;
+  /**
+   * The cursor of a polled subscription with the keys that it has seen; or the URL of its callbacks, and
+   * whether the server has stored the subscription durably.
+   */
   position: JsonObject | null;
   attempt: number;
   next_at: number;
@@ -137,6 +142,8 @@ export interface NewCallbackToken {
   tenant: string;
   connection: string;
   subscription: string;
+  /** The `token_generation` of the subscription from which the token was derived. */
+  generation: number;
   scope: CallbackScope;
   /** The server that gets the token. */
   target: ConnectionTarget;
@@ -286,16 +293,23 @@ export interface ConnectionStore {
     tenant: string,
     flows: readonly string[],
   ): Promise<StoredSubscriptionState[]>;
-  /** Makes the keeper configure the subscription again, with a new token. False if it does not exist. */
-  reconfigureSubscription(
+  /** Makes the keeper configure the active subscriptions of the connection again, with the same tokens. */
+  renewSubscriptions(tenant: string, connection: string, at: number): Promise<void>;
+  /**
+   * Makes the keeper configure the subscription again, with a new token. If a token of the connection has
+   * the scope `connection`, the triggers share tokens, and all subscriptions get a new one. The former
+   * tokens expire a day after the server has confirmed the new one, or with `revokeNow` immediately.
+   * False if the subscription does not exist.
+   */
+  rotateCallbackToken(
     tenant: string,
     connection: string,
     id: string,
-    at: number,
+    options: { revokeNow: boolean; at: number },
   ): Promise<boolean>;
   /**
-   * Stores a token before it is sent to the server. It is valid immediately. If a subscription has too
-   * many unconfirmed tokens, only the oldest and the newest ones stay; the others expire after a day.
+   * Stores a token before it is sent to the server. It is valid immediately, even if it had expired. Does
+   * nothing if the subscription has another generation meanwhile.
    */
   stageCallbackToken(token: NewCallbackToken): Promise<void>;
   /**

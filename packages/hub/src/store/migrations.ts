@@ -807,6 +807,12 @@ const migrations: readonly Migration[] = [
     name: "clock of retention",
     statements: ["CREATE TABLE retention_clock (id INTEGER PRIMARY KEY, state TEXT NOT NULL)"],
   },
+  {
+    name: "generations of callback tokens",
+    statements: [
+      "ALTER TABLE trigger_subscriptions ADD COLUMN token_generation BIGINT NOT NULL DEFAULT 0",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

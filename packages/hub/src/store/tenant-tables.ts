@@ -174,7 +174,7 @@ export const tenantTables: readonly TenantTable[] = [
         json: ["params"],
         omitted: [
           ...["tenant_id", "poll", "wanted", "revision", "configured", "configured_type"],
-          ...["position", "attempt", "next_at"],
+          ...["position", "attempt", "next_at", "token_generation"],
         ],
       },
       {

@@ -45,7 +45,7 @@ export const PLACES = {
   putSecret: "tenant", listSecretNames: "tenant", getSecrets: "tenant", deleteSecret: "tenant",
   createConnection: "tenant", updateConnection: "tenant", deleteConnection: "tenant", getConnection: "tenant",
   listConnections: "tenant", getOffers: "tenant", touchConnection: "tenant", listTriggerSubscriptions: "tenant",
-  listSubscriptionStates: "tenant", reconfigureSubscription: "tenant",
+  listSubscriptionStates: "tenant", renewSubscriptions: "tenant", rotateCallbackToken: "tenant",
   getGrant: "tenant", beginAuthorization: "tenant", takeAuthorization: "tenant", leaseGrant: "tenant", saveGrant: "tenant",
 
   listDeletions: "own", countPending: "own", sweep: "own", sweepTenants: "own", sweepRuns: "own", sweepFlows: "own", migrateLegacyFlows: "own", sampleSealed: "own",

@@ -61,7 +61,10 @@ async function start(env: Record<string, string> = {}) {
     expect(await subscription()).toMatchObject({ state: "active", error: null });
     /** Makes the next poll due, without waiting for the interval. */
     const pollNow = async () =>
-      store.reconfigureSubscription(TENANT, id, (await subscription())?.id ?? "", Date.now());
+      store.rotateCallbackToken(TENANT, id, (await subscription())?.id ?? "", {
+        revokeNow: false,
+        at: Date.now(),
+      });
     return { connection: id as string, subscription, pollNow };
   };
   const outputs = async () => {

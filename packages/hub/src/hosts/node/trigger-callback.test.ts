@@ -65,6 +65,7 @@ async function start(env: Record<string, string> = {}, options: Partial<StartOpt
       tenant: TENANT,
       connection: CONNECTION,
       subscription: subscription.id,
+      generation: 0,
       scope: "subscription",
       target: TARGET,
       types: ["x"],

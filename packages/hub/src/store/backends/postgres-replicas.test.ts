@@ -214,7 +214,14 @@ describe("replicas", () => {
         await replica.renewConnections(lease, ids);
         for (const { id: subscription, connection: id } of subscriptions) {
           const hash = `${by} ${subscription}`;
-          const token = { hash, tenant: "acme", connection: id, subscription, at: START };
+          const token = {
+            hash,
+            tenant: "acme",
+            connection: id,
+            subscription,
+            generation: 0,
+            at: START,
+          };
           const { target } = connection;
           await replica.stageCallbackToken({
             ...token,

@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import type { CallbackScope, ConfirmedToken } from "../connection-store.ts";
 import type { Store } from "../store.ts";
+import { allNotices } from "./all-notices.ts";
 import { leaseOne, publishTriggers, republish, sampleConnection } from "./connection-sample.ts";
 import { DAY, START } from "./sample.ts";
 import type { It } from "./subject.ts";
@@ -24,12 +25,14 @@ const stage = (
   scope: CallbackScope = "subscription",
   at = START,
   types: readonly string[] = ["storm"],
+  generation = 0,
 ) =>
   store.stageCallbackToken({
     hash,
     tenant: "acme",
     connection: ID,
     subscription,
+    generation,
     scope,
     target: sampleConnection().target,
     types,
@@ -155,7 +158,14 @@ export function callbackTokensContract(it: It): void {
     // The former server confirms a token after the change.
     await confirm(store, "late");
     expect(await expiry("late")).toBe(START + DAY);
-    const token = { hash: "new", tenant: "acme", connection: ID, subscription: a, at: START };
+    const token = {
+      hash: "new",
+      tenant: "acme",
+      connection: ID,
+      subscription: a,
+      generation: 0,
+      at: START,
+    };
     await store.stageCallbackToken({ ...token, scope: "connection", target, types: ["storm"] });
     expect(await expiry("former")).toBe(START + DAY);
     await confirm(store, "new");
@@ -164,19 +174,96 @@ export function callbackTokensContract(it: It): void {
     expect(await expiry("new")).toBeNull();
   });
 
-  it("do not accumulate if a server never confirms one", async ({ store, sql }) => {
+  it("stay the same when they are staged again", async ({ store, sql }) => {
     const { a } = await subscribe(store);
-    await stage(store, "current", a, "connection", START - 1);
-    await confirm(store, "current");
-    for (let n = 0; n < 40; n += 1) await stage(store, `lost ${n}`, a, "connection", START + n);
-    const valid = await sql(
-      "SELECT hash FROM callback_tokens WHERE expires_at IS NULL ORDER BY created_at",
+    const rows = () => sql("SELECT hash, types, scope, expires_at FROM callback_tokens");
+    await stage(store, "one", a);
+    await confirm(store, "one");
+    const confirmed = await rows();
+    await stage(store, "one", a);
+    await confirm(store, "one");
+    expect(await rows()).toEqual(confirmed);
+    // The server has rejected the token, and gets it again.
+    await reject(store, "one", START);
+    expect(await store.findCallbackToken("one", START)).toMatchObject({ expires_at: START + DAY });
+    await stage(store, "one", a, "subscription", START + 2 * DAY);
+    expect(await store.findCallbackToken("one", START + 2 * DAY)).toMatchObject({
+      expires_at: null,
+    });
+  });
+
+  it("staged again for other types stay valid for the types that the server may use", async ({
+    store,
+    sql,
+  }) => {
+    const { a, b } = await subscribe(store);
+    const typesOf = async (hash: string) => {
+      const rows = await sql("SELECT hash, types FROM callback_tokens");
+      return JSON.parse(String(rows.find((row) => row.hash === hash)?.types)) as unknown;
+    };
+    await stage(store, "shared", a, "connection", START, ["storm"]);
+    await confirm(store, "shared");
+    await stage(store, "shared", a, "connection", START, ["rain"]);
+    expect(await typesOf("shared")).toEqual({ storm: true, rain: false });
+    await stage(store, "own", b, "subscription", START, ["storm"]);
+    await confirm(store, "own");
+    await stage(store, "own", b, "subscription", START, ["rain"]);
+    expect(await typesOf("own")).toEqual({ rain: false });
+  });
+
+  it("are replaced by a rotation, and stay valid until the server has the new one", async ({
+    store,
+  }) => {
+    const { a, b } = await subscribe(store);
+    for (const [hash, subscription] of Object.entries({ "a 0": a, "b 0": b })) {
+      await stage(store, hash, subscription);
+      await confirm(store, hash);
+    }
+    const rotation = { revokeNow: false, at: START };
+    expect(await store.rotateCallbackToken("acme", ID, a, rotation)).toBe(true);
+    const generations = await store.listTriggerSubscriptions("acme", ID);
+    expect(new Map(generations.map((each) => [each.id, each.token_generation]))).toEqual(
+      new Map([
+        [a, 1],
+        [b, 0],
+      ]),
     );
-    const lost = (from: number, to: number) =>
-      Array.from({ length: to - from }, (_, n) => ({ hash: `lost ${from + n}` }));
-    expect(valid).toEqual([{ hash: "current" }, ...lost(0, 10), ...lost(30, 40)]);
-    expect(await store.findCallbackToken("lost 10", START + DAY)).toBeDefined();
-    expect(await store.findCallbackToken("lost 10", START + DAY + 40)).toBeUndefined();
+    expect(await store.findCallbackToken("a 0", START)).toMatchObject({ expires_at: null });
+  });
+
+  it("are invalid immediately after a revocation, even if a call is in progress", async (subject) => {
+    const { store } = subject;
+    const { a, b } = await subscribe(store);
+    for (const [hash, subscription] of Object.entries({ "a 0": a, "b 0": b })) {
+      await stage(store, hash, subscription);
+      await confirm(store, hash);
+    }
+    await store.rotateCallbackToken("acme", ID, a, { revokeNow: true, at: START + 1 });
+    // The notice clears the caches of tokens.
+    const sent = await allNotices(subject);
+    expect(sent).toContainEqual({ topic: "connections", due: START + 1 });
+    // A keeper that has read the subscription before the rotation sends the former token.
+    await confirm(store, "a 0");
+    await stage(store, "a 0", a);
+    await confirm(store, "a 0");
+    expect(await store.findCallbackToken("a 0", START)).toBeUndefined();
+    expect(await store.findCallbackToken("b 0", START)).toMatchObject({ expires_at: null });
+    await stage(store, "a 1", a, "subscription", START, ["storm"], 1);
+    expect(await store.findCallbackToken("a 1", START)).toMatchObject({ expires_at: null });
+  });
+
+  it("that the triggers of a connection share are rotated and revoked together", async ({
+    store,
+  }) => {
+    const { a, b } = await subscribe(store);
+    await stage(store, "a 0", a, "connection");
+    await confirm(store, "a 0");
+    await store.rotateCallbackToken("acme", ID, b, { revokeNow: true, at: START });
+    expect(await store.findCallbackToken("a 0", START)).toBeUndefined();
+    expect(await store.listTriggerSubscriptions("acme", ID)).toMatchObject([
+      { token_generation: 1, state: "configuring" },
+      { token_generation: 1, state: "configuring" },
+    ]);
   });
 
   it("are gone with their subscription, or, for a whole connection, with its last active subscription", async ({

@@ -11,7 +11,7 @@ import {
 } from "./connection-sample.ts";
 import { publication, setDraft } from "./flow-sample.ts";
 import { sampleRun } from "./run-sample.ts";
-import { START, sampleEvent } from "./sample.ts";
+import { DAY, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const ID = "weather-7kq2xv";
@@ -60,6 +60,7 @@ export function triggerSubscriptionsContract(it: It): void {
       revision: 1,
       configured: 0,
       configured_type: null,
+      token_generation: 0,
       position: null,
       attempt: 0,
       next_at: START,
@@ -273,12 +274,41 @@ export function triggerSubscriptionsContract(it: It): void {
     expect(await list(store)).toMatchObject([{ revision: 1, state: "active" }]);
     await store.updateConnection("acme", ID, { sealed: "other" }, START + 1);
     expect(await list(store)).toMatchObject([{ revision: 2, configured: 1, state: "configuring" }]);
-    expect(await store.reconfigureSubscription("umbrella", ID, id, START + 2)).toBe(false);
-    expect(await store.reconfigureSubscription("acme", "other", id, START + 2)).toBe(false);
-    expect(await store.reconfigureSubscription("acme", ID, id, START + 2)).toBe(true);
+    const rotation = { revokeNow: false, at: START + 2 };
+    expect(await store.rotateCallbackToken("umbrella", ID, id, rotation)).toBe(false);
+    expect(await store.rotateCallbackToken("acme", "other", id, rotation)).toBe(false);
+    expect(await list(store)).toMatchObject([{ revision: 2, token_generation: 0 }]);
+    expect(await store.rotateCallbackToken("acme", ID, id, rotation)).toBe(true);
     expect(await list(store)).toMatchObject([
-      { revision: 3, configured: 1, state: "configuring", next_at: START + 2 },
+      { revision: 3, configured: 1, state: "configuring", next_at: START + 2, token_generation: 1 },
     ]);
+  });
+
+  it("are renewed when they are active and configured, without a change", async ({ store }) => {
+    await store.createConnection(sampleConnection(), START);
+    await publishTriggers(store, [
+      { node_id: "active" },
+      { node_id: "new" },
+      { node_id: "paused", active: false },
+    ]);
+    const byNode = async () =>
+      Object.fromEntries((await list(store)).map((each) => [each.node_id, each]));
+    const { active, new: created, paused } = await byNode();
+    const later = { revision: 1, next_at: START + DAY };
+    await record(store, [
+      { id: active?.id ?? "", ...later, state: "active", configured: 1, configured_type: "storm" },
+      { id: created?.id ?? "", ...later },
+      { id: paused?.id ?? "", ...later, state: "paused", configured: 1 },
+    ]);
+    await store.renewSubscriptions("umbrella", ID, START + 1);
+    expect((await byNode()).active).toMatchObject({ next_at: START + DAY });
+    await store.renewSubscriptions("acme", ID, START + 1);
+    expect(await byNode()).toMatchObject({
+      active: { next_at: START + 1, revision: 1, state: "active", token_generation: 0 },
+      new: { next_at: START + DAY },
+      paused: { next_at: START + DAY },
+    });
+    expect((await leaseOne(store, { now: START + 1 }))?.connection.id).toBe(ID);
   });
 
   it("are listed with their states, except removed ones and those of other tenants", async ({

@@ -19,9 +19,6 @@ const SWEEP_LIMIT = 100;
  */
 const GRACE_MS = 24 * 60 * 60 * 1_000;
 
-/** How many of the oldest and how many of the newest unconfirmed tokens of a subscription stay valid. */
-const MAX_UNCONFIRMED = 10;
-
 interface TokenRow {
   hash: string;
   /** Null in rows that an earlier version of the hub has stored. */
@@ -29,14 +26,13 @@ interface TokenRow {
   /** JSON of `Types`. */
   types: string;
   expires_at: number | null;
-  created_at: number;
 }
 
 /** The event types for which the server may use the token, and whether the server has confirmed each. */
 type Types = Record<string, boolean>;
 const parseTypes = (types: string): Types => JSON.parse(types) as Types;
 
-const FIELDS = "hash, target, types, expires_at, created_at";
+const FIELDS = "hash, target, types, expires_at";
 
 /** Locks rows in the order of the hashes, so that two transactions cannot deadlock. */
 const lockTokens = (dialect: Dialect, where: string, params: readonly Value[]) =>
@@ -59,16 +55,34 @@ function* setTypes({ hash }: TokenRow, types: Types): Verb<void> {
 }
 
 export function* stageCallbackToken(dialect: Dialect, token: NewCallbackToken): Verb<void> {
-  const { hash, tenant, connection, subscription, scope, target, types, at } = token;
+  const { hash, tenant, connection, subscription, generation, scope, target, types, at } = token;
+  const found = yield* first<TokenRow & { scope: CallbackScope }>(
+    `SELECT ${FIELDS}, scope FROM callback_tokens WHERE hash = ?`,
+    [hash],
+  );
+  const known = found?.expires_at === null ? parseTypes(found.types) : {};
+  // A renewal of a token that is valid for these types writes nothing.
+  if (found?.expires_at === null && found.scope === scope && types.every((type) => type in known))
+    return;
+  // Serializes with `rotateCallbackToken`.
+  yield* query(`SELECT id FROM connections WHERE id = ?${dialect.forUpdate}`, [connection]);
+  const current = yield* first<{ token_generation: number }>(
+    "SELECT token_generation FROM trigger_subscriptions WHERE id = ?",
+    [subscription],
+  );
+  if (current?.token_generation !== generation) return;
   yield* query(
     "DELETE FROM callback_tokens WHERE hash IN (SELECT hash FROM callback_tokens WHERE expires_at <= ? " +
       `ORDER BY expires_at LIMIT ?${dialect.skipLocked})`,
     [at, SWEEP_LIMIT],
   );
-  const unconfirmedTypes: Types = Object.fromEntries(types.map((type) => [type, false]));
+  const staged = Object.fromEntries(types.map((type) => [type, known[type] ?? false]));
+  // A server with one token per connection may still use the token for its former types.
+  const stagedTypes: Types = scope === "connection" ? { ...known, ...staged } : staged;
   yield* query(
     "INSERT INTO callback_tokens (hash, tenant_id, connection_id, subscription_id, scope, target, types, created_at) " +
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING",
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?) " +
+      "ON CONFLICT (hash) DO UPDATE SET scope = excluded.scope, types = excluded.types, expires_at = NULL",
     [
       hash,
       tenant,
@@ -76,18 +90,10 @@ export function* stageCallbackToken(dialect: Dialect, token: NewCallbackToken): 
       subscription,
       scope,
       JSON.stringify(target),
-      JSON.stringify(unconfirmedTypes),
+      JSON.stringify(stagedTypes),
       at,
     ],
   );
-  const valid = yield* lockTokens(dialect, "subscription_id = ? AND expires_at IS NULL", [
-    subscription,
-  ]);
-  const unconfirmed = valid
-    .filter((row) => !Object.values(parseTypes(row.types)).includes(true))
-    .sort((a, b) => a.created_at - b.created_at);
-  for (const row of unconfirmed.slice(MAX_UNCONFIRMED, -MAX_UNCONFIRMED))
-    yield* expire(row, at + GRACE_MS);
 }
 
 export function* confirmCallbackToken(
@@ -120,11 +126,13 @@ export function* confirmCallbackToken(
   if (!confirmed) return;
   // The server of the connection has been replaced meanwhile.
   if (connection && connection.target !== target) return yield* expire(confirmed, at + GRACE_MS);
-  const types = { ...parseTypes(confirmed.types), [type]: true };
-  yield* query("UPDATE callback_tokens SET types = ?, expires_at = NULL WHERE hash = ?", [
-    JSON.stringify(types),
-    hash,
-  ]);
+  const former = parseTypes(confirmed.types);
+  const types = { ...former, [type]: true };
+  if (former[type] !== true || confirmed.expires_at !== null)
+    yield* query("UPDATE callback_tokens SET types = ?, expires_at = NULL WHERE hash = ?", [
+      JSON.stringify(types),
+      hash,
+    ]);
   const isFullyConfirmed = Object.values(types).every((isConfirmed) => isConfirmed);
   for (const row of rows) {
     if (row === confirmed) continue;
@@ -170,6 +178,28 @@ export function* expireTokensOfConnection(
 ): Verb<void> {
   for (const row of yield* lockTokens(dialect, "connection_id = ?", [connection]))
     yield* expire(row, at + GRACE_MS);
+}
+
+/** Whether the triggers of the connection share tokens, because its server stores one per connection. */
+export function* hasSharedTokens(connection: string): Verb<boolean> {
+  const found = yield* first(
+    "SELECT 1 FROM callback_tokens WHERE connection_id = ? AND scope = 'connection' LIMIT 1",
+    [connection],
+  );
+  return found !== undefined;
+}
+
+/** Deletes the tokens, so that a call in progress cannot confirm them and make them valid again. */
+export function* revokeTokens(
+  dialect: Dialect,
+  owner: { connection: string } | { subscription: string },
+): Verb<void> {
+  const [where, id] =
+    "connection" in owner
+      ? ["connection_id = ?", owner.connection]
+      : ["subscription_id = ?", owner.subscription];
+  for (const { hash } of yield* lockTokens(dialect, where, [id]))
+    yield* query("DELETE FROM callback_tokens WHERE hash = ?", [hash]);
 }
 
 export function* findCallbackToken(

@@ -183,7 +183,8 @@ import {
 import {
   listSubscriptionStates,
   listTriggerSubscriptions,
-  reconfigureSubscription,
+  renewSubscriptions,
+  rotateCallbackToken,
 } from "./trigger-subscriptions.ts";
 import {
   findTool,
@@ -419,7 +420,10 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   releaseConnections: writes((by) => releaseConnections(dialect, by)),
   listTriggerSubscriptions: reads(listTriggerSubscriptions),
   listSubscriptionStates: reads((tenant, flows) => listSubscriptionStates(dialect, tenant, flows)),
-  reconfigureSubscription: writes(reconfigureSubscription),
+  renewSubscriptions: writes(renewSubscriptions),
+  rotateCallbackToken: writes((tenant, connection, id, options) =>
+    rotateCallbackToken(dialect, tenant, connection, id, options),
+  ),
   getGrant: reads(getGrant),
   beginAuthorization: writes((tenant, connection, pending) =>
     beginAuthorization(dialect, tenant, connection, pending),

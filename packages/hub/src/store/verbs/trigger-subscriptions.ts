@@ -7,13 +7,14 @@
  */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type {
+  ConnectionStore,
   StoredSubscriptionState,
   SubscriptionResult,
   TriggerSubscription,
 } from "../connection-store.ts";
 import type { NewTrigger } from "../flow-store.ts";
 import { type Dialect, first, inLists, notify, query, type Value, type Verb } from "../sql.ts";
-import { expireTokensOfSubscription } from "./callback-tokens.ts";
+import { expireTokensOfSubscription, hasSharedTokens, revokeTokens } from "./callback-tokens.ts";
 import { makeDue, storableText } from "./connection-rows.ts";
 
 type SubscriptionRow = Omit<
@@ -29,7 +30,7 @@ type SubscriptionRow = Omit<
 
 const FIELDS =
   "id, tenant_id, connection_id, flow_id, node_id, type, params, poll, wanted, state, error, revision, " +
-  "configured, configured_type, position, attempt, next_at, created_at, updated_at";
+  "configured, configured_type, token_generation, position, attempt, next_at, created_at, updated_at";
 
 const parse = (json: string | null): JsonObject | null =>
   json === null ? null : (JSON.parse(json) as JsonObject);
@@ -245,11 +246,26 @@ export function* removeSubscriptionsOfConnection(connection: string, at: number)
   return (yield* readSubscriptions(connection)).length > 0;
 }
 
-export function* reconfigureSubscription(
+export function* renewSubscriptions(tenant: string, connection: string, at: number): Verb<void> {
+  const found = yield* first("SELECT id FROM connections WHERE id = ? AND tenant_id = ?", [
+    connection,
+    tenant,
+  ]);
+  if (!found) return;
+  yield* makeDue(connection, at); // also locks the connection
+  yield* query(
+    "UPDATE trigger_subscriptions SET next_at = ? WHERE connection_id = ? AND wanted = 'active' " +
+      "AND configured_type IS NOT NULL AND next_at > ?",
+    [at, connection, at],
+  );
+}
+
+export function* rotateCallbackToken(
+  dialect: Dialect,
   tenant: string,
   connection: string,
   id: string,
-  at: number,
+  { revokeNow, at }: Parameters<ConnectionStore["rotateCallbackToken"]>[3],
 ): Verb<boolean> {
   const found = yield* first(
     "SELECT id FROM trigger_subscriptions WHERE id = ? AND connection_id = ? AND tenant_id = ? AND wanted <> 'removed'",
@@ -257,7 +273,13 @@ export function* reconfigureSubscription(
   );
   if (!found) return false;
   yield* makeDue(connection, at); // also locks the connection
-  yield* query(`UPDATE trigger_subscriptions SET ${RESTART} WHERE id = ?`, [at, at, id]);
+  const isShared = yield* hasSharedTokens(connection);
+  yield* query(
+    `UPDATE trigger_subscriptions SET token_generation = token_generation + 1, ${RESTART} ` +
+      (isShared ? "WHERE connection_id = ? AND wanted <> 'removed'" : "WHERE id = ?"),
+    [at, at, isShared ? connection : id],
+  );
+  if (revokeNow) yield* revokeTokens(dialect, isShared ? { connection } : { subscription: id });
   return true;
 }
 
