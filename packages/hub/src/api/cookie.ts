@@ -9,7 +9,7 @@
 import { isHttpsUrl } from "./host-check.ts";
 
 /** The headers of a `Request`, or the subset that is available before a WebSocket upgrade. */
-export interface HeaderReader {
+interface HeaderReader {
   get(name: string): string | null;
 }
 

@@ -10,7 +10,7 @@
  */
 
 /** A stamp between `from` and `to` has the time `stamp + offset` on the retention clock. */
-export interface StampRange {
+interface StampRange {
   from: number;
   to: number;
   offset: number;
