@@ -147,7 +147,7 @@ export const routeInputs: Record<string, (ids: Ids) => RouteInput> = {
   }),
   "POST /api/events/{event}/processed": () => ({ body: { note, worker: "one" } }),
   "POST /api/events/{event}/replay": (ids) => ({
-    body: { flow: ids.flow, trigger: ids.trigger },
+    body: { flow: ids.flow, trigger: `${ids.trigger}-event` },
   }),
   "POST /api/triggers/preview": (ids) => ({
     body: { source: ids.connection, type: "issue.opened", params: {}, filter: "true" },

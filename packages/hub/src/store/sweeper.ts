@@ -77,7 +77,7 @@ export function startSweeper({
     if (clock.pending && clock.pending.offset !== warnedOffset)
       log.warn(
         { days: Math.round(-clock.pending.offset / DAY_MS) },
-        `the clock is ${clock.pending.offset < 0 ? "ahead of" : "behind"} the time that the hubs on this database have observed. Retention counts only the observed time. Correct the clock if it is wrong; it is believed after 24 hours, or with \`signalbox doctor --accept-clock\``,
+        `the clock is ${clock.pending.offset < 0 ? "ahead of" : "behind"} the time that the hubs on this database have observed. Retention counts only the observed time. Correct the clock if it is wrong; it is believed after 24 hours, or with \`npx signalbox doctor --accept-clock\``,
       );
     warnedOffset = clock.pending?.offset;
     return clock;

@@ -331,7 +331,7 @@ it("reports a cursor that is ahead of the log or from another log, and continues
       truncated: true,
       tenant: "acme",
       reason: "ahead",
-      detail: expect.stringContaining("ahead of the log"),
+      detail: expect.stringContaining("The log has lost events"),
     },
   ];
   await expect.poll(() => sse.messages.map(({ data }) => data)).toEqual(frames);
