@@ -35,8 +35,11 @@ async function startHub(
   return hub;
 }
 
-const readMetric = async (hub: HubProcess, pattern: RegExp) =>
-  Number(pattern.exec(await (await fetch(`${hub.url}/metrics`)).text())?.[1] ?? 0);
+const readMetric = async (hub: HubProcess, pattern: RegExp) => {
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const metrics = await (await fetch(`${hub.url}/metrics`, { headers })).text();
+  return Number(pattern.exec(metrics)?.[1] ?? 0);
+};
 
 const codeOf = async (response: Response) => ((await response.json()) as { code?: string }).code;
 

@@ -469,7 +469,10 @@ describe("an explainer", () => {
       flow_id: flows[1]?.id,
     });
     const scope = { flow: flows[1]?.id, trigger: "another" };
-    expect(await triggers.replay(TENANT, event.id, scope)).toEqual({ runs: [], considered: 0 });
+    await expect(triggers.replay(TENANT, event.id, scope)).rejects.toMatchObject({
+      code: "not_found",
+      field: "trigger",
+    });
   });
 
   test("explains that a concurrency limit skipped a run, and replays the event without the limit", async () => {
