@@ -5,6 +5,7 @@
  * `configured_type` names a type before it is enabled, and a token is valid before the server gets it.
  * So the process can end at any point, and the next pass completes the work.
  */
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import type {
   ConnectionStore,
   Offers,
@@ -29,7 +30,9 @@ import {
   wantsCallbacks,
 } from "./plan-configure.ts";
 import { type PassRequest, planPass } from "./plan-pass.ts";
+import { assumedDefaults } from "./server-params.ts";
 import {
+  type Confirmation,
   confirmedResult,
   failedResult,
   isConfirmed,
@@ -115,10 +118,15 @@ export async function reconcile(
     for (const affected of confirmed) unfinished.delete(affected);
     const results = confirmed.flatMap(({ subscription, calls }) => {
       const isStored = calls.length > 0 && calls.every((call) => succeeded.get(call));
+      const assumed = assumedBy(offers, subscription, calls);
+      const changesNothing =
+        !isStored &&
+        subscription.error === null &&
+        JSON.stringify(assumed) === JSON.stringify(subscription.position?.assumed ?? {});
       // A renewal that changes nothing is not recorded: it would be a write for every check.
-      return isRenewal(subscription) && !isStored && subscription.error === null
+      return isRenewal(subscription) && changesNothing
         ? []
-        : [resultOf(offers, subscription, isStored, context)];
+        : [resultOf(offers, subscription, { isStored, assumed }, context)];
     });
     await save(results);
   };
@@ -167,12 +175,31 @@ export async function reconcile(
 const resultOf = (
   offers: Offers,
   subscription: TriggerSubscription,
-  isStored: boolean,
+  confirmation: Confirmation,
   context: ReconcileContext,
 ): SubscriptionResult =>
   isPolled(offers, subscription)
     ? { id: subscription.id, revision: subscription.revision, configured_type: null }
-    : confirmedResult(subscription, isStored, context);
+    : confirmedResult(subscription, confirmation, context);
+
+/** The defaults that the server may assume for the params that the calls do not send. */
+const assumedBy = (
+  { triggers }: Offers,
+  { params }: TriggerSubscription,
+  calls: readonly ConfigureCall[],
+): JsonObject =>
+  Object.assign(
+    {},
+    ...calls
+      .filter(({ enabled }) => enabled)
+      .map((call) =>
+        assumedDefaults(
+          params,
+          call.params,
+          triggers.find(({ type }) => type === call.type),
+        ),
+      ),
+  );
 
 /**
  * Makes affected subscriptions due that are not. They stay due until the server has confirmed them, even

@@ -2,7 +2,9 @@
  * Selects the params that are sent to a server. Servers accept only strings, so conditions with
  * operators, lists and blank params are omitted. This is safe: the hub matches every event itself.
  */
+import { declaredParams } from "@signalbox/rules/flows/declared-params.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { looselyEquals } from "@signalbox/rules/match/loosely-equals.ts";
 import type { OfferedTrigger } from "../store/connection-store.ts";
 
 export type ServerParams = Record<string, string>;
@@ -16,6 +18,25 @@ export function commonParams(
   return Object.fromEntries(
     Object.entries(first).filter(([name, value]) => others.every((other) => other[name] === value)),
   );
+}
+
+/**
+ * Returns the defaults that the server may assume for the plain values of a subscription, because
+ * `sent` lacks them: other subscriptions have other values.
+ */
+export function assumedDefaults(
+  params: JsonObject,
+  sent: ServerParams,
+  trigger: OfferedTrigger | undefined,
+): JsonObject {
+  if (!trigger || trigger.omittedParams === "any") return {};
+  const declared = declaredParams(trigger);
+  const entries = Object.entries(serverParams(params, trigger)).flatMap(([name, value]) => {
+    const { default: assumed = null } = declared.get(name)?.schema ?? {};
+    const isAssumed = assumed !== null && assumed !== "" && !looselyEquals(assumed, value);
+    return isAssumed && !Object.hasOwn(sent, name) ? [[name, assumed] as const] : [];
+  });
+  return Object.fromEntries(entries);
 }
 
 /** Params that an offered trigger does not declare are omitted: a strict server would reject them. */

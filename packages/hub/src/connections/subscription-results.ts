@@ -1,4 +1,5 @@
 /** Computes what is recorded about a subscription after an attempt to reach its wanted state. */
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import type { SubscriptionResult, TriggerSubscription } from "../store/connection-store.ts";
 
@@ -35,10 +36,17 @@ export const isConfirmed = (subscription: TriggerSubscription): boolean =>
 export const isVolatile = (subscription: TriggerSubscription): boolean =>
   isConfirmed(subscription) && subscription.position?.stored !== true;
 
-/** The server has confirmed the wanted state. `isStored` says whether it keeps it when it restarts. */
+export interface Confirmation {
+  /** Whether the server keeps the subscription when it restarts. */
+  isStored: boolean;
+  /** The defaults that the server may assume, by param, although the trigger wants other values. */
+  assumed: JsonObject;
+}
+
+/** The server has confirmed the wanted state. */
 export function confirmedResult(
   { id, revision, wanted, type }: TriggerSubscription,
-  isStored: boolean,
+  { isStored, assumed }: Confirmation,
   { now, random, callbackUrl }: ReconcileContext,
 ): SubscriptionResult {
   const result = { id, revision, error: null, configured: revision, attempt: 0 };
@@ -49,7 +57,11 @@ export function confirmedResult(
       return { ...result, state: "paused", configured_type: null, next_at: NEVER };
     case "active": {
       const next_at = isStored ? Math.round(now() + addJitter(RECONFIGURE_MS, random)) : NEVER;
-      const position = { callbackUrl, ...(isStored && { stored: true }) };
+      const position = {
+        callbackUrl,
+        ...(isStored && { stored: true }),
+        ...(Object.keys(assumed).length > 0 && { assumed }),
+      };
       return { ...result, state: "active", configured_type: type, position, next_at };
     }
   }

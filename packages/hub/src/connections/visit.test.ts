@@ -107,6 +107,38 @@ test("a subscription of an unreachable server shows why it is not configured", a
   expect(await subscriptions()).toMatchObject([{ state: "active", error: null, attempt: 0 }]);
 });
 
+test("a subscription records the defaults that the server may assume for values that it does not get", async () => {
+  const { store, flow, state, calls, visit, subscriptions } = await open();
+  const [storm] = state.offers.triggers;
+  if (!storm) throw new Error("the server has no triggers");
+  const paramsSchema = { city: { type: "string", default: "Rome" }, unit: { type: "string" } };
+  state.offers = { ...state.offers, triggers: [{ ...storm, paramsSchema }] };
+  const oslo = { node_id: "a", config: { params: { city: "Oslo", unit: "C" } } };
+  const rome = { node_id: "b", config: { params: { city: "Rome", unit: "F" } } };
+  const assumed = async () =>
+    Object.fromEntries(
+      (await subscriptions()).map(({ node_id, position }) => [node_id, position?.assumed]),
+    );
+  await republish(store, flow, [oslo]);
+  await visit();
+  expect(await assumed()).toEqual({ a: undefined });
+  await republish(store, flow, [oslo, rome]);
+  await visit();
+  expect(calls.at(-1)).toMatchObject({ params: {} });
+  expect(await assumed()).toEqual({ a: { city: "Rome" }, b: undefined });
+
+  // The server declares that it assumes nothing: the next check, which renews, records this.
+  const offered = { ...storm, paramsSchema, omittedParams: "any" as const };
+  state.offers = { ...state.offers, triggers: [offered] };
+  await visit();
+  expect(await assumed()).toEqual({ a: undefined, b: undefined });
+  state.offers = { ...state.offers, triggers: [{ ...storm, paramsSchema }] };
+  await visit();
+  await republish(store, flow, [oslo]);
+  await visit();
+  expect(await assumed()).toEqual({ a: undefined });
+});
+
 test("a subscription to any type names the type that the server rejects, and enables the others", async () => {
   const { store, flow, state, calls, visit, subscriptions } = await open();
   await republish(store, flow, [{ node_id: "a", type: null }]);

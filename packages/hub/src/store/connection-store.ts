@@ -109,8 +109,8 @@ export interface TriggerSubscription {
   /** Increases with each rotation of the callback token. */
   token_generation: number;
   /**
-   * The cursor of a polled subscription with the keys that it has seen; or the URL of its callbacks, and
-   * whether the server has stored the subscription durably.
+   * The cursor of a polled subscription with the keys that it has seen; or the URL of its callbacks,
+   * whether the server has stored the subscription durably, and the defaults of params that it may assume.
    */
   position: JsonObject | null;
   attempt: number;
@@ -125,10 +125,14 @@ export interface TriggerSubscription {
   updated_at: number;
 }
 
-export type StoredSubscriptionState = Pick<
-  TriggerSubscription,
-  "flow_id" | "node_id" | "connection" | "wanted" | "state" | "error" | "updated_at"
->;
+export interface StoredSubscriptionState
+  extends Pick<
+    TriggerSubscription,
+    "flow_id" | "node_id" | "connection" | "wanted" | "state" | "error" | "updated_at"
+  > {
+  /** By param, the default that the server may assume although the trigger has another value. */
+  assumed: JsonObject;
+}
 
 /**
  * `subscription`: the token is valid while its subscription is wanted `active`. `connection`: it is valid

@@ -13,6 +13,7 @@ const problemsOf = (subscription: Partial<SubscribedNode>) =>
         wanted: "active",
         state: "active",
         error: null,
+        assumed: {},
         updated_at: NOW - 30_000,
         ...subscription,
       },
@@ -43,4 +44,10 @@ it("reports nothing for active, paused and removed subscriptions, and for delete
   expect(problemsOf({ wanted: "paused", state: "failed", error: "x" })).toEqual([]);
   expect(problemsOf({ wanted: "removed", state: "failed", error: "x" })).toEqual([]);
   expect(problemsOf({ node_id: "deleted", state: "failed", error: "x" })).toEqual([]);
+});
+
+it("reports the defaults that the server may assume instead of values that it does not get", () => {
+  expect(problemsOf({ assumed: { area: "ui" } })).toEqual([
+    'assumed_default storm: Storm: params.area: the server may assume "ui", because its triggers share one subscription, and the hub sends only values that all of them have; if so, this trigger gets no events. Add a second connection to the server for it',
+  ]);
 });

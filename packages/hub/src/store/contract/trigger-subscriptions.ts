@@ -318,10 +318,20 @@ export function triggerSubscriptionsContract(it: It): void {
     const flow = await publishTriggers(store, [{ node_id: "a" }, { node_id: "b" }]);
     const id = (await list(store)).find(({ node_id }) => node_id === "a")?.id ?? "";
     await record(store, [{ id, revision: 1, state: "failed", error: "no quota" }]);
-    const fields = { flow_id: flow.id, connection: ID, wanted: "active", updated_at: START };
+    const fields = {
+      ...{ flow_id: flow.id, connection: ID, wanted: "active", updated_at: START },
+      assumed: {},
+    };
     expect(await store.listSubscriptionStates("acme", ["other", flow.id])).toEqual([
       { ...fields, node_id: "a", state: "failed", error: "no quota" },
       { ...fields, node_id: "b", state: "configuring", error: null },
+    ]);
+    const position = { callbackUrl: "https://hub.example", assumed: { area: "ui" } };
+    const sent = { id, revision: 1, configured_type: "storm", position };
+    await record(store, [{ ...sent, state: "active", error: null }]);
+    expect(await store.listSubscriptionStates("acme", [flow.id])).toMatchObject([
+      { node_id: "a", state: "active", assumed: { area: "ui" } },
+      { node_id: "b", assumed: {} },
     ]);
     expect(await store.listSubscriptionStates("acme", ["other"])).toEqual([]);
     expect(await store.listSubscriptionStates("umbrella", [flow.id])).toEqual([]);
@@ -329,7 +339,7 @@ export function triggerSubscriptionsContract(it: It): void {
     expect(await store.listSubscriptionStates("acme", [flow.id])).toEqual([]);
   });
 
-  it("notify of a changed state or error", async ({ store, notices }) => {
+  it("notify of a changed state, error or assumed default", async ({ store, notices }) => {
     await store.createConnection(sampleConnection(), START);
     const flow = await publishTriggers(store, [{ node_id: "a" }]);
     const [{ id = "" } = {}] = await list(store);
@@ -345,6 +355,11 @@ export function triggerSubscriptionsContract(it: It): void {
     expect(await count("second")).toEqual([changed]);
     await record(store, [{ id, revision: 1, state: "active", error: null }]);
     expect(await count("third")).toEqual([changed, changed]);
+    const sent = { id, revision: 1, configured_type: "storm" };
+    const position = { callbackUrl: "https://hub.example", assumed: { area: "ui" } };
+    await record(store, [{ ...sent, position }]);
+    await record(store, [{ ...sent, position }]);
+    expect(await count("fourth")).toEqual([changed, changed, changed]);
   });
 
   it("have the time when an event last started a run of their trigger, however many runs followed", async ({

@@ -305,6 +305,13 @@ export function* listTriggerSubscriptions(
   return rows.map(({ fired_at, ...row }) => toSubscription(row, fired_at));
 }
 
+type StateRow = Omit<StoredSubscriptionState, "assumed"> & CallbackPosition;
+type CallbackPosition = Pick<SubscriptionRow, "configured_type" | "position">;
+
+/** The position of a polled subscription, which may be large, is not parsed. */
+const assumedOf = ({ configured_type, position }: CallbackPosition): JsonObject =>
+  ((configured_type === null ? null : parse(position))?.assumed as JsonObject | undefined) ?? {};
+
 export function* listSubscriptionStates(
   dialect: Dialect,
   tenant: string,
@@ -312,14 +319,14 @@ export function* listSubscriptionStates(
 ): Verb<StoredSubscriptionState[]> {
   const states: StoredSubscriptionState[] = [];
   for (const { list, params } of inLists(flows, dialect, 1))
-    states.push(
-      ...(yield* query<StoredSubscriptionState>(
-        "SELECT flow_id, node_id, connection_id AS connection, wanted, state, error, updated_at " +
-          `FROM trigger_subscriptions WHERE tenant_id = ? AND flow_id IN ${list} ` +
-          "AND wanted <> 'removed' ORDER BY flow_id, node_id",
-        [tenant, ...params],
-      )),
-    );
+    for (const { configured_type, position, ...state } of yield* query<StateRow>(
+      "SELECT flow_id, node_id, connection_id AS connection, wanted, state, error, updated_at, configured_type, " +
+        "CASE WHEN configured_type IS NOT NULL THEN position END AS position " +
+        `FROM trigger_subscriptions WHERE tenant_id = ? AND flow_id IN ${list} ` +
+        "AND wanted <> 'removed' ORDER BY flow_id, node_id",
+      [tenant, ...params],
+    ))
+      states.push({ ...state, assumed: assumedOf({ configured_type, position }) });
   return states;
 }
 
@@ -356,7 +363,13 @@ export function* recordSubscriptions(
       [...values.map(([, value]) => value), row.id],
     );
     const { state = row.state, error = row.error } = changes;
-    if (state !== row.state || error !== row.error) changedFlows.add(row.flow_id);
+    const newRow = { ...row, ...changes };
+    if (
+      state !== row.state ||
+      error !== row.error ||
+      JSON.stringify(assumedOf(newRow)) !== JSON.stringify(assumedOf(row))
+    )
+      changedFlows.add(row.flow_id);
   }
   const [{ tenant_id: tenant } = { tenant_id: "" }] = rows;
   const flows = [...changedFlows];
