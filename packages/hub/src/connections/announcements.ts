@@ -1,6 +1,7 @@
 /**
  * Decides when to check a connection whose server announces that its tools have changed, or which may
- * have restarted. If the server keeps announcing, for example whenever its tools are listed, the pause between checks doubles.
+ * have restarted. If the server keeps announcing, for example whenever its tools are listed, the pause
+ * between checks doubles.
  */
 import { BoundedMap } from "../lib/bounded-map.ts";
 
