@@ -238,6 +238,20 @@ describe("a session", () => {
     expect(connections.suspectedRestarts).toEqual([connection.id]);
   });
 
+  it.each([
+    [503, 1],
+    [500, 0],
+  ])("is suspected to have ended if a call gets HTTP %i: %i times", async (status, count) => {
+    const { url } = await serveRaw((_, response) => {
+      response.writeHead(status).end();
+    });
+    const connections = openConnections();
+    const connection = await newConnection(url);
+    const error = await catchError(connections.callTool(connection, call, callOptions()));
+    expect(error.message).toContain(`HTTP ${status}`);
+    expect(connections.suspectedRestarts).toHaveLength(count);
+  });
+
   it("ends after it has been idle for `IDLE_MS`, but not while it is used", async () => {
     const { url, sessions } = await serveSdk1(echo);
     const timers = createTestTimers(Date.now());

@@ -24,6 +24,14 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** The field of `_meta` by which a server can recognize a repeated call. */
 const IDEMPOTENCY_KEY = "signalbox/idempotency-key";
 
+/** With these, a reverse proxy responds while the server behind it restarts. */
+const GATEWAY_STATUSES: ReadonlySet<unknown> = new Set([502, 503, 504]);
+
+const isUnreachable = (error: unknown): boolean =>
+  error instanceof ConnectionError &&
+  (error.code === "unreachable" ||
+    GATEWAY_STATUSES.has((error.cause as { status?: unknown } | undefined)?.status));
+
 /** Drops the cause, which may contain credentials that the server has echoed. The message masks them. */
 const withoutCause = (error: unknown) =>
   new ConnectionError(
@@ -84,8 +92,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
           "busy",
           `The connection has ${MAX_CALLS} running and ${MAX_QUEUED} waiting calls, which is its limit. Try again later, or limit the concurrency of the flow.`,
         );
-      const isUnreachable = error instanceof ConnectionError && error.code === "unreachable";
-      if (isUnreachable && lane === "calls") onSuspectedRestart(connection);
+      if (lane === "calls" && isUnreachable(error)) onSuspectedRestart(connection);
       throw withoutCause(error);
     } finally {
       cancelTimeout();
