@@ -188,7 +188,7 @@ describe("the form of an event trigger", () => {
       .not.toContain("label");
   });
 
-  it("warns of a value that does not match the schema, and of types that need params", async () => {
+  it("reports a value that does not match the schema, and types that need params", async () => {
     const { id } = await connectTracker("checked");
     const flow = await createFlow("Check params", "Event", { source: id });
     const { page, panel } = await openTrigger(flow);
@@ -201,8 +201,9 @@ describe("the form of an event trigger", () => {
     await panel.getByLabel("repo", { exact: false }).and(panel.locator("input")).fill("acme/desk");
     await panel.getByLabel("number", { exact: true }).fill("abc");
     await panel.getByText('"abc" is invalid: must be an integer, but is a string').waitFor();
+    await page.getByText("1 error").waitFor();
     await panel.getByLabel("number", { exact: true }).fill("7");
-    await page.getByText("warning").waitFor({ state: "detached" });
+    await page.getByText("1 error").waitFor({ state: "detached" });
   });
 
   it("prefills the params with the defaults of the server, and warns if one is not sent", async () => {

@@ -169,7 +169,15 @@ describe("the source of an event trigger", () => {
     };
     const poll = { tool: "list", key: "id" };
     expect(await codesOf({ params: { city: "Rome" } })).toEqual([]);
-    expect(await codesOf({ params: { city: "Oslo" } })).toEqual(["invalid_param_value"]);
+    expect(await codesOf({ params: { city: "Oslo" } })).toEqual(["invalid_config"]);
+    await expect(flows.publish({ tenant, id }, details)).rejects.toThrow(
+      'params.city: "Oslo" is not one of "Rome"',
+    );
+    const anyOf = { op: "in", value: ["Oslo"] };
+    expect(await codesOf({ params: { city: anyOf } })).toEqual([
+      "invalid_param_value",
+      "missing_param",
+    ]);
     expect(await codesOf({ params: { city: "Rome", zip: 1 } })).toEqual(["no_such_param"]);
     expect(await codesOf({})).toEqual(["missing_param"]);
     expect(await codesOf({ type: "rain" })).toEqual(["no_such_event_type"]);

@@ -163,24 +163,43 @@ describe("params of a connection's trigger", () => {
   it.each([
     ["level", "abc", '"abc" is invalid: must be an integer, but is a string'],
     ["level", "0", '"0" is invalid: must be at least 1, but is 0'],
-    [
-      "level",
-      { op: "in", value: ["2", "x"] },
-      '"x" is invalid: must be an integer, but is a string',
-    ],
     ["hours", "noon", '"noon" is invalid: must be an integer, but is a string'],
     [
       "either",
       "maybe",
       '"maybe" is invalid: must be an integer, but is a string, or must be a boolean, but is a string',
     ],
-  ])("cause a warning if a value does not match the schema of %s: %j", (name, param, message) => {
-    const parameters = inRome({ [name]: param });
-    expect(warningsOf(parameters)).toEqual([
-      ["invalid_param_value", `params.${name}`, `params.${name}: ${message}`],
-    ]);
-    expect(canBePublished(parameters)).toBe(true);
-  });
+    ["city", "Bonn", '"Bonn" is not one of "Rome", "Oslo"'],
+  ])(
+    "prevent publishing if the server gets a value that does not match the schema of %s: %j",
+    (name, param, message) => {
+      const path = `params.${name}`;
+      expect(validate(inRome({ [name]: param }))).toEqual({
+        errors: [
+          { code: "invalid_config", nodeId: "on", path, message: `On: ${path}: ${message}` },
+        ],
+        warnings: [],
+      });
+    },
+  );
+
+  it.each([
+    [
+      "level",
+      { op: "in", value: ["2", "x"] },
+      '"x" is invalid: must be an integer, but is a string',
+    ],
+    ["hours", [1, "noon"], '"noon" is invalid: must be an integer, but is a string'],
+  ])(
+    "cause a warning if a condition does not match the schema of %s: %j",
+    (name, param, message) => {
+      const parameters = inRome({ [name]: param });
+      expect(warningsOf(parameters)).toEqual([
+        ["invalid_param_value", `params.${name}`, `params.${name}: ${message}`],
+      ]);
+      expect(canBePublished(parameters)).toBe(true);
+    },
+  );
 
   it.each([
     { level: "7" },
@@ -195,16 +214,18 @@ describe("params of a connection's trigger", () => {
   );
 
   it.each([
-    ["city", "Bonn", '"Bonn" is not one of "Rome", "Oslo"'],
     ["days", { op: "in", value: [2, 3, 4] }, "3, 4 is not one of 1, 2"],
     ["days", { op: "ne", value: 7 }, "7 is not one of 1, 2"],
-  ])("cause a warning if a value is not in the enum of %s: %j", (name, param, message) => {
-    const parameters = inRome({ [name]: param });
-    expect(warningsOf(parameters)).toEqual([
-      ["invalid_param_value", `params.${name}`, `params.${name}: ${message}`],
-    ]);
-    expect(canBePublished(parameters)).toBe(true);
-  });
+  ])(
+    "cause a warning if a value of a condition is not in the enum of %s: %j",
+    (name, param, message) => {
+      const parameters = inRome({ [name]: param });
+      expect(warningsOf(parameters)).toEqual([
+        ["invalid_param_value", `params.${name}`, `params.${name}: ${message}`],
+      ]);
+      expect(canBePublished(parameters)).toBe(true);
+    },
+  );
 
   it("cause a warning if the server does not declare them", () => {
     const parameters = inRome({ contry: "IT" });

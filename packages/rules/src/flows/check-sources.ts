@@ -1,7 +1,8 @@
 /**
  * Checks the sources of event triggers: that they exist, and that the server of a connection offers the
  * type and the params. Most findings are warnings, which do not prevent publishing: the hub matches
- * every event itself, and servers describe their triggers incompletely.
+ * every event itself, and servers describe their triggers incompletely. A plain value that does not match
+ * the schema of its param is an error, because the server gets the value and rejects it.
  */
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { looselyEquals, numberOf } from "../match/loosely-equals.ts";
@@ -64,7 +65,9 @@ export function checkSources(resolved: ResolvedFlow, context: ToolContext): Tool
     if (!selection) continue;
     const { source, poll } = selection;
     if (!context.senders.has(source))
-      findings.warnings.push(...checkConnection(node, selection, context));
+      for (const { code, ...finding } of checkConnection(node, selection, context))
+        if (code === "invalid_config") findings.errors.push({ code, ...finding });
+        else findings.warnings.push({ code, ...finding });
     else if (poll) {
       const message = `poll: ${source} is not a connection, so it has no tools; remove poll, or choose a connection as the source`;
       findings.errors.push(nodeFinding("invalid_config", node, message, "poll"));
@@ -77,15 +80,19 @@ function checkConnection(
   node: FlowNode,
   { source, type = "", params = {}, poll }: EventSelection,
   { connections, findError }: ToolContext,
-): Finding<WarningCode>[] {
-  const warn = (code: WarningCode, keys: readonly string[], message: string) => {
+): Finding<"invalid_config" | WarningCode>[] {
+  const report = (
+    code: "invalid_config" | WarningCode,
+    keys: readonly string[],
+    message: string,
+  ) => {
     const path = writePath(keys);
     return nodeFinding(code, node, `${path}: ${message}`, path);
   };
   const connection = connections.get(source);
   if (!connection)
     return [
-      warn(
+      report(
         "no_such_source",
         ["source"],
         `there is no connection or webhook endpoint ${source}, and no kind of sender with this name, so the trigger never fires; GET /api/connections and GET /api/sources list the ids`,
@@ -94,21 +101,22 @@ function checkConnection(
   // If the trigger polls, check-tools.ts checks the connection and the tool.
   if (poll) return [];
   const warning = connectionWarning(connection);
-  if (warning) return [warn(warning.code, ["source"], warning.message)];
+  if (warning) return [report(warning.code, ["source"], warning.message)];
   const { name, triggers = new Map<string, ConnectionTrigger>() } = connection;
   if (triggers.size === 0)
     return [
-      warn(
+      report(
         "no_such_event_type",
         ["source"],
         `${name} has no triggers, so no events arrive; set poll to call one of its tools`,
       ),
     ];
-  const warnOf = ({ code, param, message }: ParamProblem) => warn(code, ["params", param], message);
+  const reportProblem = ({ code, param, message }: ParamProblem) =>
+    report(code, ["params", param], message);
   const problemsOf = (offered: ConnectionTrigger, label: string) =>
     checkParams(offered, params, `the trigger ${label} of ${name}`, findError);
   const trigger = triggers.get(type);
-  if (trigger) return problemsOf(trigger, type).map(warnOf);
+  if (trigger) return problemsOf(trigger, type).map(reportProblem);
   if (!type) {
     // The hub subscribes to each type. Problems such as an unknown param can concern another type.
     const byType = [...triggers].map(
@@ -121,23 +129,25 @@ function checkConnection(
         : `${label} (${missing.map(({ param }) => param).join(", ")})`;
     });
     const assumed = byType.flatMap(([, problems]) =>
-      problems.filter(({ code }) => code === "assumed_default").map(warnOf),
+      problems.filter(({ code }) => code === "assumed_default").map(reportProblem),
     );
     const message = `without a type, the trigger subscribes to every type, but ${name} requires params for ${listNames(incomplete)}. Choose a type, or set these params`;
     return [
-      ...(incomplete.length > 0 ? [warn("missing_param", ["type"], message)] : []),
+      ...(incomplete.length > 0 ? [report("missing_param", ["type"], message)] : []),
       ...new Map(assumed.map((warning) => [warning.message, warning])).values(),
     ];
   }
   const message = `${name} has no trigger ${type}; it has ${listNames([...triggers.keys()])}`;
-  return [warn("no_such_event_type", ["type"], message)];
+  return [report("no_such_event_type", ["type"], message)];
 }
 
 interface ParamProblem {
-  code: Extract<
-    WarningCode,
-    "no_such_param" | "invalid_param_value" | "missing_param" | "assumed_default"
-  >;
+  code:
+    | "invalid_config"
+    | Extract<
+        WarningCode,
+        "no_such_param" | "invalid_param_value" | "missing_param" | "assumed_default"
+      >;
   param: string;
   message: string;
 }
@@ -158,7 +168,9 @@ function checkParams(
       const message =
         enumProblem(declaration.schema, value) ??
         schemaProblem(trigger, param, declaration.schema, value, findError);
-      if (message) problems.push({ code: "invalid_param_value", param, message });
+      // The server gets only plain values.
+      const code = typeof value === "object" ? "invalid_param_value" : "invalid_config";
+      if (message) problems.push({ code, param, message });
     } else if (!allowsOthers && !isInPayload(trigger, param)) {
       const names = listNames([...declared.keys()]);
       const message = `${label} has no such param; it has ${names}. Only the hub compares this param with the event's data`;
