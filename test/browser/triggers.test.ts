@@ -216,6 +216,23 @@ describe("the form of an event trigger", () => {
     expect(await area.inputValue()).toBe("ui");
     await area.selectOption("");
     await panel.getByText('the server may assume "ui"').waitFor();
+
+    // Another type does not get the defaults of the former one, but keeps the other values.
+    const choose = async (type: RegExp) => {
+      await panel.getByRole("button", { name: "Change" }).click();
+      await panel.getByRole("radio", { name: type }).click();
+    };
+    await choose(/issue\.closed/);
+    await choose(/page\.edited/);
+    await expect.poll(() => parametersOf(flow)).toMatchObject({ params: { area: "ui" } });
+    await choose(/issue\.closed/);
+    await expect.poll(() => parametersOf(flow)).toEqual({ source: id, type: "issue.closed" });
+    await choose(/page\.edited/);
+    await area.selectOption("api");
+    await choose(/issue\.closed/);
+    await expect
+      .poll(() => parametersOf(flow))
+      .toMatchObject({ type: "issue.closed", params: { area: "api" } });
   });
 
   it("shows live how many of the last events would have matched, and which nearly matched", async () => {

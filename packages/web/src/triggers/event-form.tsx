@@ -32,6 +32,18 @@ const defaultParams = (trigger: OfferedTrigger): JsonObject =>
     ),
   );
 
+/** Replaces the defaults of the former type, which the user has not changed, with those of the new one. */
+function paramsForType(
+  params: JsonObject,
+  former: OfferedTrigger | undefined,
+  chosen: OfferedTrigger | undefined,
+): JsonObject | undefined {
+  const prefilled = former ? defaultParams(former) : {};
+  const kept = Object.entries(params).filter(([name, value]) => value !== prefilled[name]);
+  const next = { ...(chosen && defaultParams(chosen)), ...Object.fromEntries(kept) };
+  return Object.keys(next).length > 0 ? next : undefined;
+}
+
 export function EventForm({
   flow,
   node,
@@ -74,14 +86,8 @@ export function EventForm({
             offered={offered}
             onChange={(next) => {
               const chosen = offered.find((each) => each.type === next);
-              const params = { ...(chosen && defaultParams(chosen)), ...paramsOf(parameters) };
-              onChange(
-                withField(
-                  withField(parameters, "type", next),
-                  "params",
-                  Object.keys(params).length > 0 ? params : undefined,
-                ),
-              );
+              const params = paramsForType(paramsOf(parameters), trigger, chosen);
+              onChange(withField(withField(parameters, "type", next), "params", params));
             }}
           />
         ) : (
