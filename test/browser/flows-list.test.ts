@@ -53,6 +53,21 @@ describe("the cards of flows", () => {
     await card(page, "Digest").getByText("ran just now").waitFor();
   });
 
+  it("and the addresses of their servers fit on the screen of a phone", async () => {
+    const { json: app } = await ui.call("POST", "/api/apps", { name: "Automations of everybody" });
+    const { json: flow } = await ui.call("POST", `/api/apps/${app.slug}/flows`, { name: "Narrow" });
+    const page = await ui.open("/flows", { viewport: { width: 390, height: 844 } });
+    const copy = page.getByRole("button", {
+      name: /^Copy the address .* Automations of everybody/,
+    });
+    for (const element of [copy, card(page, "Narrow")]) {
+      const { x = 0, width = 0 } = (await element.boundingBox()) ?? {};
+      expect(x + width).toBeLessThanOrEqual(390);
+      expect(width).toBeGreaterThan(0);
+    }
+    await ui.call("DELETE", `/api/flows/${flow.id}`);
+  });
+
   it("are filtered by text and by state", async () => {
     const page = await ui.open("/flows");
     await card(page, "Digest").waitFor();

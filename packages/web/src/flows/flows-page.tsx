@@ -93,15 +93,17 @@ export default function FlowsPage() {
         ) : (
           groups.map(({ app, flows }) => (
             <section key={app.slug} className="mb-8" aria-label={app.name}>
-              <div className="mb-3 flex items-center gap-3">
+              <div className="mb-3 flex flex-wrap items-center gap-x-3">
                 <h2 className="type-h2">{app.name}</h2>
                 <span className="type-meta text-ink-3">{plural(flows.length, "flow")}</span>
                 <span className="track min-w-6 flex-1 opacity-50" aria-hidden />
-                <code className="text-ink-2">/mcp/{app.slug}</code>
-                <CopyButton
-                  text={`${location.origin}/mcp/${app.slug}`}
-                  label={`Copy the address of the MCP server ${app.name}`}
-                />
+                <span className="flex min-w-0 items-center gap-3">
+                  <code className="wrap-anywhere text-ink-2">/mcp/{app.slug}</code>
+                  <CopyButton
+                    text={`${location.origin}/mcp/${app.slug}`}
+                    label={`Copy the address of the MCP server ${app.name}`}
+                  />
+                </span>
               </div>
               <ul className="grid grid-cols-[repeat(auto-fill,minmax(min(320px,100%),1fr))] gap-4">
                 {flows.map((flow) => (
