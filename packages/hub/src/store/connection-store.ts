@@ -128,7 +128,7 @@ export interface TriggerSubscription {
 export interface StoredSubscriptionState
   extends Pick<
     TriggerSubscription,
-    "flow_id" | "node_id" | "connection" | "wanted" | "state" | "error" | "updated_at"
+    "flow_id" | "node_id" | "connection" | "type" | "wanted" | "state" | "error" | "updated_at"
   > {
   /** By param, the default that the server may assume although the trigger has another value. */
   assumed: JsonObject;

@@ -10,6 +10,7 @@ const problemsOf = (subscription: Partial<SubscribedNode>) =>
     [
       {
         node_id: "storm",
+        type: "storm",
         wanted: "active",
         state: "active",
         error: null,
@@ -24,6 +25,9 @@ const problemsOf = (subscription: Partial<SubscribedNode>) =>
 it("reports a failed subscription with the message of the server", () => {
   expect(problemsOf({ state: "failed", error: "no quota" })).toEqual([
     "subscription_failed storm: Storm: the subscription has failed, so events do not arrive; the hub retries: no quota",
+  ]);
+  expect(problemsOf({ type: "", state: "failed", error: "rain: no quota" })).toEqual([
+    "subscription_failed storm: Storm: the subscription has failed, so events of some types do not arrive; the hub retries: rain: no quota",
   ]);
 });
 

@@ -7,6 +7,8 @@ import type { FlowDraft, FlowNode } from "./model.ts";
 /** The subscription of a published trigger. */
 export interface SubscribedNode {
   node_id: string;
+  /** Empty if it is a subscription to every type. */
+  type: string;
   wanted: "active" | "paused" | "removed";
   /** The state at the server. */
   state: "configuring" | "active" | "paused" | "failed";
@@ -38,16 +40,17 @@ export const findSubscriptionProblems = (
 
 function findUnconfirmed(
   node: FlowNode,
-  { state, error, updated_at }: SubscribedNode,
+  { type, state, error, updated_at }: SubscribedNode,
   now: number,
 ): SubscriptionFinding[] {
   const reason = error === null ? "" : `: ${error}`;
+  const effect = type === "" ? "events of some types do not arrive" : "events do not arrive";
   if (state === "failed")
     return [
       nodeFinding(
         "subscription_failed",
         node,
-        `the subscription has failed, so events do not arrive; the hub retries${reason}`,
+        `the subscription has failed, so ${effect}; the hub retries${reason}`,
       ),
     ];
   const isLate = state === "configuring" && updated_at <= now - CONFIRMATION_MS;

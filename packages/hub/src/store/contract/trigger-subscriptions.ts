@@ -319,8 +319,8 @@ export function triggerSubscriptionsContract(it: It): void {
     const id = (await list(store)).find(({ node_id }) => node_id === "a")?.id ?? "";
     await record(store, [{ id, revision: 1, state: "failed", error: "no quota" }]);
     const fields = {
-      ...{ flow_id: flow.id, connection: ID, wanted: "active", updated_at: START },
-      assumed: {},
+      ...{ flow_id: flow.id, connection: ID, type: "storm", wanted: "active" },
+      ...{ assumed: {}, updated_at: START },
     };
     expect(await store.listSubscriptionStates("acme", ["other", flow.id])).toEqual([
       { ...fields, node_id: "a", state: "failed", error: "no quota" },

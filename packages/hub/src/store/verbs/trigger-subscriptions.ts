@@ -320,7 +320,7 @@ export function* listSubscriptionStates(
   const states: StoredSubscriptionState[] = [];
   for (const { list, params } of inLists(flows, dialect, 1))
     for (const { configured_type, position, ...state } of yield* query<StateRow>(
-      "SELECT flow_id, node_id, connection_id AS connection, wanted, state, error, updated_at, configured_type, " +
+      "SELECT flow_id, node_id, connection_id AS connection, type, wanted, state, error, updated_at, configured_type, " +
         "CASE WHEN configured_type IS NOT NULL THEN position END AS position " +
         `FROM trigger_subscriptions WHERE tenant_id = ? AND flow_id IN ${list} ` +
         "AND wanted <> 'removed' ORDER BY flow_id, node_id",
