@@ -388,6 +388,20 @@ describe("the canvas", () => {
     await expect.poll(highlighted).toContain("Issue opened");
   });
 
+  it("shows its warnings and the button that publishes on the screen of a phone", async () => {
+    const id = await createFlow("On a phone");
+    const page = await openFlow(id, { viewport: { width: 390, height: 844 } });
+    const boxOf = async (locator: Locator) => {
+      const { x = 0, y = 0, width = 0, height = 0 } = (await locator.boundingBox()) ?? {};
+      return { left: x, right: x + width, top: y, bottom: y + height };
+    };
+    const name = await boxOf(page.getByLabel("Name of the flow"));
+    const warning = await boxOf(page.getByRole("button", { name: "No triggers" }));
+    expect(name.right <= warning.left || name.bottom <= warning.top).toBe(true);
+    const publishButton = await boxOf(page.getByRole("button", { name: "Publish v1" }));
+    expect(publishButton.right).toBeLessThanOrEqual(390);
+  });
+
   it("explains how to start an empty flow, and warns that it has no trigger", async () => {
     const id = await createFlow("Empty");
     const page = await openFlow(id);

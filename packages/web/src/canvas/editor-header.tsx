@@ -43,7 +43,7 @@ export function EditorHeader({
   const attention = attentionOf(flow);
   const nextVersion = (flow.version ?? 0) + 1;
   return (
-    <header className="flex h-[60px] flex-none items-center gap-[14px] border-line border-b bg-page pr-4 pl-5">
+    <header className="flex min-h-[60px] flex-none flex-wrap items-center gap-x-[14px] gap-y-2 border-line border-b bg-page py-2 pr-4 pl-5">
       <h1 className="flex min-w-0 items-center gap-2 type-h2">
         <Link
           href="/flows"
@@ -124,7 +124,7 @@ function Plates({ graph, nameOf }: { graph: Graph; nameOf: (source: string) => s
   });
   const hidden = plates.slice(MAX_PLATES);
   return (
-    <div className="flex min-w-0 gap-[6px] overflow-hidden">
+    <div className="flex min-w-0 flex-1 basis-0 gap-[6px] overflow-hidden">
       {plates.slice(0, MAX_PLATES).map(({ id, kind, text }) => (
         <Chip key={id} icon={PLATE_ICONS[kind]} title={text} className="max-w-[180px]">
           {text}
