@@ -56,6 +56,9 @@ it.each(BACKENDS)("signs in only over https, with a __Host- cookie, on %s", asyn
   expect(session.headers["strict-transport-security"]).toBe("max-age=31536000");
   const former = cookie.replace("__Host-", "");
   expect((await send("GET", "/api/session", { cookie: former })).status).toBe(401);
+  // Browsers let other hosts of the domain set a cookie whose name begins with such bytes: U+00A0 and U+3000.
+  for (const space of ["\xa0", "\xc2\xa0", "\xe3\x80\x80"])
+    expect((await send("GET", "/api/session", { cookie: space + cookie })).status).toBe(401);
   const twice = await send("GET", "/api/session", { cookie: `${cookie}; ${cookie}` });
   expect([twice.status, JSON.parse(twice.text).code]).toEqual([401, "session_ambiguous"]);
 });

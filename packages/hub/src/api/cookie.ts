@@ -52,7 +52,9 @@ export function createCookie(
   const valuesIn = (headers: HeaderReader) => {
     const fullName = nameFor(headers);
     return (headers.get("cookie")?.split(";") ?? []).flatMap((pair) => {
-      const [pairName, ...value] = pair.trim().split("=");
+      // Not `trim`, which removes more characters: browsers do not reserve the prefix for a name that begins
+      // with one of those.
+      const [pairName, ...value] = pair.replace(/^[ \t]+|[ \t]+$/g, "").split("=");
       return pairName === fullName ? [value.join("=")] : [];
     });
   };
