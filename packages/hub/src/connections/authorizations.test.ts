@@ -295,3 +295,11 @@ it.each([
     expect(server.clients.size).toBe(0);
   },
 );
+
+it("names the invalid field of the metadata of an authorization server", async () => {
+  const { authorizations, connection } = await open({ challengeMethods: "S256" as never });
+  const failed = await catchError(authorizations.begin(connection, { by, hubUrl: HUB }));
+  expect(failed.message).toMatch(
+    /^The server's OAuth answer is invalid: code_challenge_methods_supported: .*expected array.*\.$/,
+  );
+});

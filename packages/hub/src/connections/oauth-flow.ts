@@ -12,6 +12,7 @@ import {
   selectClientAuthMethod,
   validateAuthorizationResponseIssuer,
 } from "@modelcontextprotocol/client";
+import type { ZodError } from "zod";
 import type { WebFetch } from "../lib/web-fetch.ts";
 import { toConnectionError } from "./client-error.ts";
 import { clientMetadata } from "./client-metadata.ts";
@@ -267,5 +268,13 @@ function toFlowError(
       "unauthorized",
       `${echoes.quote(error.message).replace(/\.$/, "")}.`,
     );
+  if (error instanceof Error && error.name === "ZodError") {
+    const { path, message } = (error as ZodError).issues[0] ?? { path: [], message: error.message };
+    const problem = echoes.quote(`${path.join(".") || "the answer"}: ${message}`);
+    return new ConnectionError(
+      "invalid_response",
+      `The server's OAuth answer is invalid: ${problem}.`,
+    );
+  }
   return echoes.error(toConnectionError(error, echoes.quote));
 }
