@@ -66,17 +66,8 @@ export interface RunningHub {
 
 export async function startHub(options: StartOptions): Promise<RunningHub> {
   const { settings, log } = options;
-  const outageLog = createOutageLog({ log, timers: systemTimers });
-  // Until the hub has started, the warning of `whenAvailable` reports an outage.
-  let isStarted = false;
-  const outages: OutageLog = {
-    ...outageLog,
-    onFailure: (...failure) => isStarted && outageLog.onFailure(...failure),
-    onDisconnect: (error) => isStarted && outageLog.onDisconnect(error),
-  };
-  const hub = await whenAvailable(settings, log, () => startOnce(options, outages));
-  isStarted = true;
-  return hub;
+  const outages = createOutageLog({ log, timers: systemTimers });
+  return whenAvailable({ settings, log, outages }, (ownOutages) => startOnce(options, ownOutages));
 }
 
 async function startOnce(

@@ -1,10 +1,13 @@
 import { expect, it } from "vitest";
+import type { OutageLog } from "../../store/outage-log.ts";
 import { StorageUnavailable } from "../../store/storage-unavailable.ts";
 import { SettingsError } from "../settings.ts";
 import { DatabaseUnavailable, openStore } from "./open-store.ts";
 import { whenAvailable } from "./when-available.ts";
 
 const settings = { databaseUrl: "postgres://127.0.0.1:1/none", data: "", databaseWait: 30 };
+
+const outages: OutageLog = { onFailure() {}, onSuccess() {}, onDisconnect() {} };
 
 const createLog = () => {
   const lines: string[] = [];
@@ -21,7 +24,7 @@ it("repeats a start until the database is available, and logs once that it waits
     if (attempts < 3) throw new StorageUnavailable("no free connection");
     return "started";
   };
-  expect(await whenAvailable(settings, log, start)).toBe("started");
+  expect(await whenAvailable({ settings, log, outages }, start)).toBe("started");
   expect(lines).toEqual([
     "The database at postgres://127.0.0.1:1/none is unavailable: no free connection. Check that PostgreSQL is running and writable, and DATABASE_URL. Waiting for up to 30 s (SIGNALBOX_DATABASE_WAIT).",
     "the database is available",
@@ -30,7 +33,9 @@ it("repeats a start until the database is available, and logs once that it waits
 
 it("throws DatabaseUnavailable after the time limit", async () => {
   const { log } = createLog();
-  const started = whenAvailable({ ...settings, databaseWait: 0 }, log, () => openStore(settings));
+  const started = whenAvailable({ settings: { ...settings, databaseWait: 0 }, log, outages }, () =>
+    openStore(settings),
+  );
   const error = await started.catch((error: unknown) => error);
   expect(error).toBeInstanceOf(DatabaseUnavailable);
   expect((error as Error).message).toMatch(/127\.0\.0\.1:1\/none is unavailable: .*ECONNREFUSED/);
@@ -45,6 +50,23 @@ it.each([
   ],
 ])("does not wait if %s", async (_, used, error) => {
   const { lines, log } = createLog();
-  await expect(whenAvailable(used, log, () => Promise.reject(error))).rejects.toBe(error);
+  await expect(
+    whenAvailable({ settings: used, log, outages }, () => Promise.reject(error)),
+  ).rejects.toBe(error);
   expect(lines).toEqual([]);
+});
+
+it("logs an outage of the attempt that succeeded, but none of those that failed", async () => {
+  const { log } = createLog();
+  const logged: string[] = [];
+  const attempts: OutageLog[] = [];
+  const onFailure = ({ message }: Error) => void logged.push(message);
+  await whenAvailable({ settings, log, outages: { ...outages, onFailure } }, async (own) => {
+    attempts.push(own);
+    own.onFailure(new Error("during the start"), { writes: true });
+    if (attempts.length < 2) throw new StorageUnavailable("no free connection");
+  });
+  for (const [index, own] of attempts.entries())
+    own.onFailure(new Error(`of attempt ${index + 1}`), { writes: true });
+  expect(logged).toEqual(["of attempt 2"]);
 });
