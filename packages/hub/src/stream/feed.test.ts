@@ -378,6 +378,33 @@ describe("a follower", () => {
       await expect.poll(() => follower.seen.slice(-2)).toEqual([5, 6]);
     });
 
+    it("is notified if the lost events have changed, so that they are no longer cached", async () => {
+      const { store, follow, append, loseAfter, reconnect } = setupFailover();
+      const follower = await follow();
+      await append(5);
+      await expect.poll(() => follower.seen).toEqual(upTo(5));
+      const { items } = await store.listEvents({ tenant: "acme", limit: 10, order: "oldest" });
+      await store.markProcessed("acme", [itemAt(items, 4).id], START, null);
+      const late = await follow({ after: [["acme", 0]] });
+      await expect.poll(() => late.seen).toEqual(upTo(5));
+      loseAfter(3);
+      await append(2);
+      reconnect();
+      await expect.poll(() => follower.seen).toEqual([...upTo(5), 4, 5]);
+      expect(follower.notices).toContainEqual({ ahead: "acme" });
+    });
+
+    it("gets all new events if more events were lost than are read at once", async () => {
+      const { follow, append, loseAfter, reconnect } = setupFailover();
+      const follower = await follow();
+      await append(1_100);
+      await expect.poll(() => follower.seen.length).toBe(1_100);
+      loseAfter(50);
+      await append(1_050);
+      reconnect();
+      await expect.poll(() => follower.seen).toEqual([...upTo(1_100), ...upTo(1_100, 51)]);
+    });
+
     it("is notified while it reads the log", async () => {
       let onRead = async () => {};
       const { follow, append, loseAfter, reconnect } = setupFailover((store) => ({

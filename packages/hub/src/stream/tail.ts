@@ -17,7 +17,7 @@ export interface Tail {
   advance(): Promise<void>;
   /** Invalidates the events with these ids, which have changed. */
   invalidate(ids: readonly string[]): void;
-  /** Like `advance`, and first compares all cached events with the log. */
+  /** Like `advance`, and first compares the newest events with the log. */
   verify(): Promise<void>;
 }
 
@@ -41,10 +41,13 @@ export async function openTail(
     store.listEvents({ tenant, order: "newest", limit: 1 }),
   ]);
   let last = head?.seq ?? 0;
-  /** The newest event is cached for `verify`. It may be missing, if retention has deleted it. */
-  let cached: EventRow[] = newest.filter(({ seq }) => seq === last);
   /** The cache has the events with `before < seq <= last`. */
-  let before = last - cached.length;
+  let before = last;
+  let cached: EventRow[] = [];
+  /** The newest events for `verify`, also those that are no longer cached. */
+  let known: Pick<EventRow, "id" | "seq">[] = newest
+    .filter(({ seq }) => seq === last)
+    .map(idAndSeq);
   let reading: Promise<void> | undefined;
   let mustReadAgain = false;
   let mustVerify = false;
@@ -57,27 +60,34 @@ export async function openTail(
     before = cached[count - 1]?.seq ?? before;
     cached = cached.slice(count);
   };
-  /** Replaces the newest cached events by those of the log, up to the first one that the log has lost. */
+  /** Compares the newest events with the log, page by page, up to a page of which the log still has events. */
   const compare = async () => {
     const generationBefore = generation;
-    const from = cached.at(-PAGE_SIZE - 1)?.seq ?? before;
-    const [{ items }, head] = await Promise.all([
-      store.listEvents({ tenant, order: "oldest", cursor: from, limit: PAGE_SIZE }),
-      store.getTenant(tenant),
-    ]);
-    if (generation !== generationBefore) return;
-    mustVerify = false;
-    const { seq: endOfLog, pruned_seq } = head ?? { seq: 0, pruned_seq: 0 };
-    const ids = new Set(items.map(({ id }) => id));
-    const known = cached.filter(({ seq }) => seq > from);
-    // Retention may have deleted the events up to `pruned_seq`.
-    const lost = known.findIndex(({ id, seq }) => seq > pruned_seq && !ids.has(id));
-    const end = Math.min(endOfLog, lost < 0 ? last : (known[lost - 1]?.seq ?? from));
-    const isLost = end < last;
-    last = end;
-    before = Math.min(from, end);
-    cached = items.filter(({ seq }) => seq <= end);
-    if (isLost) onLost(end);
+    for (let stop = known.length; ; stop -= PAGE_SIZE) {
+      const start = Math.max(0, stop - PAGE_SIZE);
+      const page = known.slice(start, stop);
+      const from = known[start - 1]?.seq ?? (page[0] ? page[0].seq - 1 : last);
+      const [{ items }, head] = await Promise.all([
+        store.listEvents({ tenant, order: "oldest", cursor: from, limit: PAGE_SIZE }),
+        store.getTenant(tenant),
+      ]);
+      if (generation !== generationBefore) return;
+      const { seq: endOfLog, pruned_seq } = head ?? { seq: 0, pruned_seq: 0 };
+      const ids = new Set(items.map(({ id }) => id));
+      // Retention may have deleted the events up to `pruned_seq`.
+      const lost = page.findIndex(({ id, seq }) => seq > pruned_seq && !ids.has(id));
+      if (lost === 0 && start > 0) continue;
+      const lastOfPage = stop === known.length ? last : (page.at(-1)?.seq ?? last);
+      const end = Math.min(endOfLog, lost < 0 ? lastOfPage : (page[lost - 1]?.seq ?? from));
+      const isLost = end < last;
+      mustVerify = false;
+      last = end;
+      before = Math.min(from, end);
+      cached = items.filter(({ seq }) => seq <= end);
+      known = [...known.slice(0, start), ...cached.map(idAndSeq)];
+      if (isLost) onLost(end);
+      return;
+    }
   };
   const readNew = async () => {
     mustReadAgain = false;
@@ -92,8 +102,10 @@ export async function openTail(
     if (next !== null || isStale) mustReadAgain = true;
     if (items.length === 0 || isStale) return;
     cached.push(...items);
+    known.push(...items.map(idAndSeq));
     last = items.at(-1)?.seq ?? last;
     if (cached.length > 2 * CACHE_SIZE) dropOldest(cached.length - CACHE_SIZE);
+    if (known.length > 2 * CACHE_SIZE) known = known.slice(-CACHE_SIZE);
     onNew();
   };
   const read = async () => {
@@ -147,6 +159,8 @@ export async function openTail(
     },
   };
 }
+
+const idAndSeq = ({ id, seq }: EventRow) => ({ id, seq });
 
 /** Returns the index of the first event after `seq`, by binary search. */
 function firstAfter(events: readonly EventRow[], seq: number): number {
