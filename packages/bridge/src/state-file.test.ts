@@ -46,6 +46,20 @@ describe("createStateFile", () => {
     expect(openLog("acme@2").read()).toEqual({ ...emptyState, cursor: "0" });
   });
 
+  it("continues after the cursor, with the former name of the database, if that failed over", () => {
+    const folder = tempFolder();
+    const before = { cursor: "7", announced: [{ id: "e", at: 1 }] };
+    const openLog = (log: string) => open(folder, "http://hub.example", log);
+    openLog("acme@0a1b2c01").write(before);
+    const resumed = { ...before, cursor: "7@0a1b2c01" };
+    expect(openLog("acme@0a1b2c02").read()).toEqual(resumed);
+    // Saved before the hub has named another cursor, and failed over again.
+    openLog("acme@0a1b2c02").write(resumed);
+    expect(openLog("acme@0a1b2c03").read()).toEqual(resumed);
+    openLog("acme@0a1b2c03").write({ ...before, cursor: null });
+    expect(openLog("acme@0a1b2c04").read()).toEqual({ ...before, cursor: null });
+  });
+
   it("saves a cursor of many tenants, and the repository of an event", () => {
     const folder = tempFolder();
     const state = {

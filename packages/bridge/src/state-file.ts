@@ -32,7 +32,7 @@ export interface StateFileOptions {
   url: string;
   /**
    * The hub's name of the log, `TENANTS@DATABASE`. Cursors of two logs are unrelated. The second part
-   * changes when the database is replaced.
+   * changes when the database is replaced, and its last two digits when the database fails over.
    */
   log: string;
   onError: (message: string) => void;
@@ -61,8 +61,14 @@ export function createStateFile({ folder, url, log, onError }: StateFileOptions)
       const state = parseState(text);
       if (!state)
         onError(`${path} is damaged or was not written by the bridge: continuing with new events.`);
-      if (state?.log !== undefined && state.log !== log)
-        return { cursor: "0", announced: [], replaced: true };
+      if (state?.log !== undefined && state.log !== log) {
+        const { cursor, announced } = state;
+        if (databaseOf(state.log) === undefined || databaseOf(state.log) !== databaseOf(log))
+          return { cursor: "0", announced: [], replaced: true };
+        // With the former name, the hub reports that events may be missing, and continues after the cursor.
+        const isNamed = cursor === null || cursor.includes("@");
+        return { cursor: isNamed ? cursor : `${cursor}@${state.log.split("@")[1]}`, announced };
+      }
       return state ? { cursor: state.cursor, announced: state.announced } : emptyState;
     },
     /**
@@ -88,6 +94,9 @@ export function createStateFile({ folder, url, log, onError }: StateFileOptions)
     },
   };
 }
+
+/** Returns the digits that stay the same when the database fails over. */
+const databaseOf = (log: string): string | undefined => /@([0-9a-f]{6})[0-9a-f]{2}$/.exec(log)?.[1];
 
 function removeIfExists(path: string): void {
   try {
