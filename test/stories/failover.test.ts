@@ -7,6 +7,7 @@ import pg from "pg";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { ADMIN, startApi } from "../support/api-client.ts";
 import { deliver } from "../support/deliver.ts";
+import { connectSdk2 } from "../support/events-client.ts";
 import { createDatabase, type PostgresServer, startPostgres } from "../support/postgres.ts";
 import { openSse } from "../support/sse.ts";
 import { WAIT } from "../support/timeouts.ts";
@@ -30,6 +31,9 @@ it("tells followers that the log has lost events, and sends them the new ones", 
   };
   const stream = await openSse(`${hub.url}/events?after=0`, headers);
   onTestFinished(() => stream.close());
+  const client = await connectSdk2(hub, ADMIN);
+  const followed = { name: "github.issues", cursor: "0" };
+  const streamed = client.request("events/stream", followed);
   const first = await send(3);
   await saveStandby();
   const lost = await send(3);
@@ -44,6 +48,14 @@ it("tells followers that the log has lost events, and sends them the new ones", 
   expect(stream.messages.filter(({ event }) => event === "truncated")).toMatchObject([
     { data: { reason: "ahead", tenant: "local" } },
   ]);
+
+  await streamed;
+  const { params: terminated } = client.notifications.at(-1) ?? {};
+  const poll = (cursor: unknown) => client.request("events/poll", { ...followed, cursor });
+  const polled = await poll(terminated?.cursor);
+  expect(polled).toMatchObject({ truncated: true });
+  expect(polled.events).toHaveLength(2);
+  expect(await poll(polled.cursor)).toMatchObject({ truncated: false, events: [] });
 
   // The log is as long as before, so only its id shows that a cursor is from before the failover.
   const more = await send(2);

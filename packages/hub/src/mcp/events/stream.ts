@@ -93,7 +93,7 @@ const EVICTED = {
 const REPLACED = {
   reason: "shutting_down",
   message:
-    "The log has lost events: the database was restored, or has failed over to a standby. Open the stream again, with your cursor.",
+    "The log has lost events: the database was restored, or has failed over to a standby. Open the stream again, with the cursor of this message.",
 } as const;
 
 /** The part of the SDK's request context that a stream uses. */
@@ -219,7 +219,12 @@ export async function streamEvents(
         },
         truncated() {
           // The notification `active` has reported what was missing at the start.
-          if (follower) end(REPLACED);
+          if (!follower) return;
+          isEnding = true;
+          // The cursor precedes the lost events, whose numbers the new events have.
+          queue.length = 0;
+          watermark = encodeCursor(follower.cursor, tenants, logId);
+          end(REPLACED);
         },
         isFull: () => queue.length >= MAX_QUEUED || isFull(),
       },
