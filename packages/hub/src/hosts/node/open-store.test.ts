@@ -80,7 +80,7 @@ it.runIf(process.geteuid?.() === 0)(
     };
     const open = () => openStore({ databaseUrl: "sqlite:", data });
     // As root, so that the user can load the driver even if it cannot read this checkout.
-    await (await openStore({ databaseUrl: "sqlite::memory:", data })).close();
+    await (await openStore({ databaseUrl: "sqlite:", data: tempFolder() })).close();
     await asUser(async () => (await open()).close());
     await asUser(() => loadSealKey(undefined, data));
     const [database, key] = [join(data, "signalbox.db"), join(data, "key")];
