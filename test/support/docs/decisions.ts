@@ -388,6 +388,20 @@ export const decisions: Record<string, Record<string, Decision>> = {
     },
     "npx signalbox token create prometheus --scope metrics:read": run({ prints: /metrics:read/ }),
     "scrape_configs:": notRun("a configuration of Prometheus"),
+    "npx signalbox token create operator --scope admin --tenant '*'": run({
+      prints: /operator \(admin\) for all tenants/,
+    }),
+    "npx signalbox token revoke admin": run({
+      // The hub of this test has its admin token from the environment.
+      replace: {
+        "revoke admin": async ({ shell }) => {
+          const options = { page: "docs/operating.md" };
+          const created = await shell("npx signalbox token create former --json", options);
+          return `revoke ${JSON.parse(created).id}`;
+        },
+      },
+      prints: /✓ revoked/,
+    }),
     "export SIGNALBOX_URL=https://hub.example.com SIGNALBOX_TOKEN=sbx_…": run(),
   },
   "docs/sign-in.md": {

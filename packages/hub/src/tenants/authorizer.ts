@@ -269,6 +269,7 @@ const tenantsWith = (
     : tenants.filter((tenant) => allows({ scopes: scopesIn(token, tenant) }, scope));
 
 function noTenantMessage({ person }: GrantedToken, tenant: string | undefined): string {
+  if (tenant === EVERY_TENANT) return "The token is not valid for all tenants (*).";
   if (tenant !== undefined) return "The token has no access to this tenant.";
   return person === null
     ? "The token is valid for all tenants: name one with ?tenant=…"

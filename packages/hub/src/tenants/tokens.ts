@@ -26,7 +26,8 @@ export const MAX_DAYS = 36_500;
 export const MAX_TENANTS = 200;
 const MAX_TENANTS_LENGTH = 4_000;
 const ADMIN_ID = "admin";
-const ENV_ID_PREFIX = "env-";
+/** The ids of the tokens from SIGNALBOX_TOKEN begin with it. */
+export const ENV_ID_PREFIX = "env-";
 
 export const randomSecret = (prefix: string): string =>
   prefix + toBase64Url(crypto.getRandomValues(new Uint8Array(32)));

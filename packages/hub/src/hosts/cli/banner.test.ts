@@ -7,7 +7,13 @@ const bannerOf = (env: Record<string, string>, hub: Partial<RunningHub> = {}) =>
   const settings = readSettings({ flags: {}, env, file: {} });
   const url = hub.url ?? "http://127.0.0.1:4747";
   return formatBanner(
-    { url, localUrl: url, publicUrl: settings.publicUrl ?? url, ...hub } as RunningHub,
+    {
+      url,
+      localUrl: url,
+      publicUrl: settings.publicUrl ?? url,
+      hasOperatorToken: true,
+      ...hub,
+    } as RunningHub,
     settings,
     "1.2.3",
   );
@@ -33,6 +39,13 @@ describe("the banner", () => {
     expect(text).toContain('"url": "http://127.0.0.1:4747/mcp"');
     expect(text).toContain("Bearer <token>");
     expect(text).toMatch(/<token>.*signalbox token create/s);
+  });
+
+  it("shows the command that creates an admin token for all tenants if none is active", () => {
+    expect(bannerOf({})).not.toContain("No admin token");
+    expect(bannerOf({ SIGNALBOX_DATA: "/var/lib/hub" }, { hasOperatorToken: false })).toMatch(
+      /! No admin token for all tenants is active\. .*:\n +npx signalbox token create operator --scope admin --tenant '\*' --data \/var\/lib\/hub\n/,
+    );
   });
 
   it("shows the configuration with sign-in by browser before the one with a token", () => {

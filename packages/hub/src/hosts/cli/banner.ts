@@ -1,3 +1,4 @@
+import { CREATE_OPERATOR_TOKEN } from "../../tenants/operator-token.ts";
 import { githubSettings } from "../github-settings.ts";
 import { lacksProxyHeader } from "../hub-settings.ts";
 import type { RunningHub } from "../node/start-hub.ts";
@@ -9,8 +10,7 @@ import { bold, cyan, dim, green, yellow } from "./style.ts";
 /** Formats the text that `serve` prints: addresses, warnings, and lines to paste into other programs. */
 export function formatBanner(hub: RunningHub, settings: Settings, version: string): string {
   const { local, sender } = addressesOf(hub, settings);
-  const sameHub = sameHubFlags(settings, ["flag", "environment"]);
-  const command = (text: string) => `${program} ${text}${sameHub}`;
+  const command = (text: string) => commandFor(text, settings);
   const tenantFlag = settings.tenancy === "github" ? " --tenant ACCOUNT_ID" : "";
   const label = (text: string) => dim(text.padEnd(10));
   const lines = [
@@ -28,6 +28,12 @@ export function formatBanner(hub: RunningHub, settings: Settings, version: strin
     lines.push(
       `  ${label("Token")}${bold(hub.adminToken)}`,
       `  ${label("")}${dim(`The admin token is shown only once: keep it. \`${command(`token create NAME${tenantFlag}`)}\` creates others.`)}`,
+      "",
+    );
+  if (!hub.hasOperatorToken)
+    lines.push(
+      `  ${yellow("! No admin token for all tenants")} is active. This command creates one:`,
+      `    ${operatorTokenCommand(settings)}`,
       "",
     );
   if (hub.acceptsUnsigned)
@@ -81,6 +87,14 @@ export function formatBanner(hub: RunningHub, settings: Settings, version: strin
   );
   return lines.join("\n");
 }
+
+/** Returns the command, as another terminal can run it for this hub. */
+const commandFor = (text: string, settings: Settings): string =>
+  `${program} ${text}${sameHubFlags(settings, ["flag", "environment"])}`;
+
+/** Returns the command that creates an admin token for all tenants. */
+export const operatorTokenCommand = (settings: Settings): string =>
+  commandFor(CREATE_OPERATOR_TOKEN, settings);
 
 const describeWebhook = (sender: string, settings: Settings): string[] => [
   `  ${bold("GitHub")}   ${dim("Settings → Webhooks → Add webhook")}`,

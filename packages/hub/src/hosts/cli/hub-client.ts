@@ -220,7 +220,10 @@ function explainProblem(
     return isTokenGiven
       ? `${url} rejects the token in SIGNALBOX_TOKEN: ${detail}${detail.includes("token create") ? "" : ` ${tokenAdvice()}`}`
       : `${url} rejects the token: ${detail}`;
-  if (code === "no_tenant") return `${url} has several tenants: name one with --tenant ID.`;
+  if (code === "no_tenant")
+    return detail.includes("?tenant=")
+      ? `${url} has several tenants: name one with --tenant ID.`
+      : `${url} denies the request: ${detail}`;
   if (code === "insufficient_scope")
     return `${url} denies the request: ${detail} ${tokenAdvice(scope)}`;
   return detail;

@@ -2,7 +2,7 @@ import { loadSettings } from "../node/load-settings.ts";
 import type { Logger } from "../node/log.ts";
 import type { RunningHub } from "../node/start-hub.ts";
 import { version } from "../version.ts";
-import { formatBanner } from "./banner.ts";
+import { formatBanner, operatorTokenCommand } from "./banner.ts";
 import { allSettings, assertNoMoreArguments, type Command } from "./command.ts";
 
 export const serve: Command = {
@@ -26,6 +26,10 @@ export const serve: Command = {
       `${formatBanner(hub, settings, version)}\n`,
     );
     log.info({ url: hub.url, storage: hub.store.backend, startedIn }, "listening");
+    if (!hub.hasOperatorToken)
+      log.warn(
+        `no admin token for all tenants is active. This command creates one: ${operatorTokenCommand(settings)}`,
+      );
     if (hub.acceptsUnsigned)
       log.warn("webhooks of sources without a secret are not verified: set GITHUB_WEBHOOK_SECRET");
 

@@ -2,6 +2,7 @@ import type { Scope } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import {
   DEFAULT_SCOPES,
+  ENV_ID_PREFIX,
   EVERY_TENANT,
   MAX_DAYS,
   scopes,
@@ -105,20 +106,24 @@ const create: Action = async (settings, name, flags) => {
   );
   await withHub(settings, { create: true, chooseTenant }, async (hub) => {
     const body = { name, scopes: granted, tenants, days };
-    const { id, token: secret } = await hub.request<TokenView & { token: string }>(
-      "POST",
-      "/api/tokens",
-      { body },
-    );
+    const created = await hub.request<TokenView & { token: string }>("POST", "/api/tokens", {
+      body,
+    });
+    const { id, token: secret } = created;
     if (flags.json) return print(JSON.stringify({ id, name, scopes: granted, token: secret }));
     print(`${green("✓")} ${bold(secret)}`);
     print(
       dim(
-        `  ${name} (${granted.join(", ")}); shown only once. Revoke it with: ${program} token revoke ${id}${sameHubFlags(settings)}`,
+        `  ${name} (${granted.join(", ")}) for ${describeTenants(created.tenants)}; shown only once. Revoke it with: ${program} token revoke ${id}${sameHubFlags(settings)}`,
       ),
     );
   });
 };
+
+const describeTenants = (tenants: readonly string[]): string =>
+  tenants.includes(EVERY_TENANT)
+    ? "all tenants"
+    : `the ${tenants.length === 1 ? "tenant" : "tenants"} ${tenants.join(", ")}`;
 
 const chooseAllTenants: WithHubOptions["chooseTenant"] = (tenancy) => tenancy && EVERY_TENANT;
 
@@ -172,5 +177,11 @@ const revoke: Action = (settings, id, flags) => {
     }
     if (flags.json) return print(JSON.stringify({ id, revoked: true }));
     print(`${green("✓")} revoked ${id}`);
+    if (id.startsWith(ENV_ID_PREFIX))
+      print(
+        dim(
+          "  The hub got this token from SIGNALBOX_TOKEN, and a start with the same value makes it valid again. Change the setting, and restart the hub.",
+        ),
+      );
   });
 };

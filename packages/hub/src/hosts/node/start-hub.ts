@@ -12,6 +12,7 @@ import { createSeal } from "../../lib/seal.ts";
 import { createOutageLog, type OutageLog } from "../../store/outage-log.ts";
 import { isStorageUnavailable } from "../../store/storage-unavailable.ts";
 import type { Store } from "../../store/store.ts";
+import { hasOperatorToken } from "../../tenants/operator-token.ts";
 import { ensureAdminToken, randomSecret } from "../../tenants/tokens.ts";
 import { effectiveSettings } from "../effective-settings.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
@@ -59,6 +60,8 @@ export interface RunningHub {
   acceptsUnsigned: boolean;
   /** The generated token; only on the first start, if the settings contain none. */
   adminToken: string | undefined;
+  /** Whether an admin token for all tenants is active. */
+  hasOperatorToken: boolean;
   /** The path and fragment of the link that opens the web UI and signs in. It works once. */
   signInPath: string;
   stop(): Promise<void>;
@@ -160,6 +163,7 @@ async function startOnce(
     const signInPath = await hub.createSignInPath();
     // A generated token is printed only once, so it is created last: no later query can fail.
     const adminToken = await ensureAdminToken(store, resolvedSettings.adminToken, Date.now());
+    const hasToken = adminToken !== undefined || (await hasOperatorToken(store, Date.now()));
     const local = localAddress(url);
     removeAnnouncement = announce(settings.data, log, {
       pid: process.pid,
@@ -176,6 +180,7 @@ async function startOnce(
     return {
       ...started,
       adminToken,
+      hasOperatorToken: hasToken,
       signInPath,
       url,
       localUrl: local,
