@@ -354,6 +354,7 @@ describe("the CLI", () => {
       ["source", "list"],
       ["source", "rotate", "x"],
       ["source", "remove", "x"],
+      ["key", "rotate"],
     ]) {
       const { code, stderr } = await runCli(args, { cwd });
       expect([code, stderr]).toEqual([1, expect.stringMatching(/No database at .*signalbox\.db/)]);

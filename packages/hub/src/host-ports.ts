@@ -134,6 +134,8 @@ export interface HubSettings {
   localToken?: string | undefined;
   /** The 32-byte key that encrypts stored secrets. */
   sealKey: Uint8Array;
+  /** Keys that the key has replaced. They only decrypt. */
+  formerSealKeys?: readonly Uint8Array[];
   /** The secrets of the shared endpoints, by source id. */
   secrets: Record<string, readonly string[]>;
   /** Whether the hub accepts webhooks of sources that have no secret. */

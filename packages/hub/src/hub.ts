@@ -74,7 +74,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const { log } = ports;
   const { now } = timers;
   const newId = createIds();
-  const seal = createSeal(settings.sealKey);
+  const seal = createSeal(settings.sealKey, settings.formerSealKeys);
   const onError = (error: unknown) => {
     if (!isStorageUnavailable(error)) log.error({ err: error }, "unexpected error");
   };

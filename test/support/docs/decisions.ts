@@ -402,6 +402,11 @@ export const decisions: Record<string, Record<string, Decision>> = {
       },
       prints: /✓ revoked/,
     }),
+    "npx signalbox key rotate": run({
+      // A block before it has set the address of a hub on another machine.
+      replace: { "npx signalbox": "SIGNALBOX_URL= npx signalbox" },
+      prints: /stored secrets? (is|are) encrypted/,
+    }),
     "export SIGNALBOX_URL=https://hub.example.com SIGNALBOX_TOKEN=sbx_…": run(),
   },
   "docs/sign-in.md": {

@@ -10,7 +10,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** The settings that derive from those of the operator; the host adds the others. */
 type DerivedSettings = Omit<
   HubSettings,
-  "version" | "sealKey" | "bodyBudgetBytes" | "sweepEveryMs" | "localToken"
+  "version" | "sealKey" | "formerSealKeys" | "bodyBudgetBytes" | "sweepEveryMs" | "localToken"
 >;
 
 export function hubSettings(settings: Settings, storedSecretCount: number): DerivedSettings {

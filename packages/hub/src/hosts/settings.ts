@@ -7,9 +7,8 @@ import { z } from "zod";
 import { isLoopback, parseNetworks } from "../ingest/addresses.ts";
 import { secretVariable } from "../ingest/secret-variable.ts";
 import { sources } from "../ingest/sources/index.ts";
-import { fromBase64 } from "../lib/bytes.ts";
 import { MAX_TOKEN_LENGTH } from "../lib/limits.ts";
-import { KEY_BYTES } from "../lib/seal.ts";
+import { parseKeys } from "../lib/seal.ts";
 
 interface Setting<Value> {
   env: string;
@@ -116,7 +115,7 @@ export const definitions = {
   tenancy: setting({ env: "SIGNALBOX_TENANCY", flag: "tenancy", help: "single, or github: one tenant for each account that installs the App", schema: choice(["single", "github"]).default("single") }),
   databaseWait: setting({ env: "SIGNALBOX_DATABASE_WAIT", flag: "database-wait", help: "seconds that the start waits for PostgreSQL if it is unavailable", schema: integer(0, 86_400).default(60) }),
   token: setting({ env: "SIGNALBOX_TOKEN", secret: true, help: "the admin token: serve accepts it (if unset, the first start generates one), commands send it", schema: z.string("must be a string").regex(/^[\x21-\x7e]+$/, "must consist of ASCII characters without spaces").max(MAX_TOKEN_LENGTH, `must have at most ${MAX_TOKEN_LENGTH} characters`).optional() }),
-  key: setting({ env: "SIGNALBOX_KEY", secret: true, help: "32 bytes in base64 that encrypt stored secrets; if unset, a file in the data folder", schema: z.string().refine((text) => fromBase64(text)?.byteLength === KEY_BYTES, "must be 32 bytes in base64: openssl rand -base64 32").optional() }),
+  key: setting({ env: "SIGNALBOX_KEY", secret: true, help: "32 bytes in base64 that encrypt stored secrets; if unset, a file in the data folder. After a comma, former keys, which only decrypt", schema: z.string().refine((text) => parseKeys(text) !== undefined, "must be 32 bytes in base64: openssl rand -base64 32").optional() }),
   acceptLostKey: setting({ env: "SIGNALBOX_ACCEPT_LOST_KEY", flag: "accept-lost-key", help: "start although the key cannot decrypt the stored secrets, so that you can enter them again", schema: boolean.default(false) }),
   url: setting({ env: "SIGNALBOX_URL", flag: "url", help: "the hub that the command uses; if unset, the one that runs on the data folder", schema: url.optional() }),
   allowUnsigned: setting({ env: "SIGNALBOX_ALLOW_UNSIGNED", flag: "allow-unsigned", help: "accept webhooks without a signature (only on a loopback address)", schema: boolean.default(false) }),

@@ -20,11 +20,22 @@ const FORMAT = "v1.";
 const IV_BYTES = 12;
 export const KEY_BYTES = 32;
 
-export function createSeal(key: Uint8Array): Seal {
-  const imported = crypto.subtle.importKey("raw", new Uint8Array(key), "AES-GCM", false, [
-    "encrypt",
-    "decrypt",
-  ]);
+/** Returns the keys in a text, separated by commas or white space; undefined if one of them is invalid. */
+export function parseKeys(text: string): [Uint8Array, ...Uint8Array[]] | undefined {
+  const [first, ...others] = text
+    .trim()
+    .split(/\s*,\s*|\s+/)
+    .map(fromBase64);
+  const isKey = (key: Uint8Array | undefined): key is Uint8Array => key?.byteLength === KEY_BYTES;
+  return isKey(first) && others.every(isKey) ? [first, ...others] : undefined;
+}
+
+/** Encrypts with `key`. Also decrypts what was encrypted with a former key. */
+export function createSeal(key: Uint8Array, formerKeys: readonly Uint8Array[] = []): Seal {
+  const importKey = (bytes: Uint8Array) =>
+    crypto.subtle.importKey("raw", new Uint8Array(bytes), "AES-GCM", false, ["encrypt", "decrypt"]);
+  const imported = importKey(key);
+  const all = [imported, ...formerKeys.map(importKey)];
   return {
     async seal(text) {
       const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
@@ -36,18 +47,21 @@ export function createSeal(key: Uint8Array): Seal {
       return FORMAT + toBase64(concat([iv, new Uint8Array(encrypted)]));
     },
     async unseal(sealed) {
-      try {
-        const bytes = new Uint8Array(fromBase64(sealed.slice(FORMAT.length)) ?? []);
-        const iv = bytes.slice(0, IV_BYTES);
-        const decrypted = await crypto.subtle.decrypt(
-          { name: "AES-GCM", iv },
-          await imported,
-          bytes.slice(IV_BYTES),
-        );
-        return new TextDecoder().decode(decrypted);
-      } catch (error) {
-        throw new CannotUnseal(error);
-      }
+      const bytes = new Uint8Array(fromBase64(sealed.slice(FORMAT.length)) ?? []);
+      const iv = bytes.slice(0, IV_BYTES);
+      let cause: unknown;
+      for (const candidate of all)
+        try {
+          const decrypted = await crypto.subtle.decrypt(
+            { name: "AES-GCM", iv },
+            await candidate,
+            bytes.slice(IV_BYTES),
+          );
+          return new TextDecoder().decode(decrypted);
+        } catch (error) {
+          cause ??= error;
+        }
+      throw new CannotUnseal(cause);
     },
   };
 }

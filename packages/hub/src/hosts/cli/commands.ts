@@ -8,6 +8,7 @@ import { events } from "./events.ts";
 import { exec } from "./exec.ts";
 import { flows } from "./flows.ts";
 import { importFlows } from "./import-flows.ts";
+import { key } from "./key.ts";
 import { open } from "./open.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
@@ -25,6 +26,7 @@ export const commands: readonly Command[] = [
   source,
   connection,
   tenant,
+  key,
   flows,
   importFlows,
   bridge,

@@ -13,7 +13,7 @@ import { createTenantDeletions } from "../../tenants/tenant-deletions.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
 import { hubSettings } from "../hub-settings.ts";
 import { createSandbox } from "../node/sandbox.ts";
-import { loadSealKey } from "../node/seal-key.ts";
+import { loadSealKeys } from "../node/seal-key.ts";
 import { systemTimers } from "../node/system-timers.ts";
 import type { Settings } from "../settings.ts";
 
@@ -78,8 +78,14 @@ export async function serveInProcess(
   };
 }
 
-/** Loads the key on first use. `loadSealKey` creates a missing key, which only stored secrets need. */
-const lazySeal = ({ key, data }: Settings): Seal => ({
-  seal: (text) => createSeal(loadSealKey(key, data)).seal(text),
-  unseal: (sealed) => createSeal(loadSealKey(key, data)).unseal(sealed),
-});
+/** Loads the key on first use. `loadSealKeys` creates a missing key, which only stored secrets need. */
+function lazySeal({ key, data }: Settings): Seal {
+  const create = () => {
+    const [current, ...former] = loadSealKeys(key, data);
+    return createSeal(current, former);
+  };
+  return {
+    seal: (text) => create().seal(text),
+    unseal: (sealed) => create().unseal(sealed),
+  };
+}

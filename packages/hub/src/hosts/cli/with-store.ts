@@ -11,14 +11,19 @@ export async function withStore(
   { create }: { create: boolean },
   work: (store: Store) => Promise<void>,
 ): Promise<void> {
-  if (!create && isSqlite(settings) && !existsSync(sqliteFile(settings)))
-    throw new CommandFailed(
-      `No database at ${sqliteFile(settings)}. Run the command in the hub's folder, give its data folder with --data, or start a hub with \`npx signalbox serve${serveFlags(settings)}\`.`,
-    );
+  if (!create) assertDatabaseExists(settings);
   const store = await openStore(settings);
   try {
     await work(store);
   } finally {
     await store.close();
   }
+}
+
+/** Throws if the SQLite database is missing. */
+export function assertDatabaseExists(settings: Settings): void {
+  if (isSqlite(settings) && !existsSync(sqliteFile(settings)))
+    throw new CommandFailed(
+      `No database at ${sqliteFile(settings)}. Run the command in the hub's folder, give its data folder with --data, or start a hub with \`npx signalbox serve${serveFlags(settings)}\`.`,
+    );
 }

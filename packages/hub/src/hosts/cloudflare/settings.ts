@@ -1,6 +1,6 @@
 /** Reads the settings of a Worker from its variables and secrets. Their names are those of the Node host. */
 import type { HubSettings } from "../../host-ports.ts";
-import { fromBase64 } from "../../lib/bytes.ts";
+import { parseKeys } from "../../lib/seal.ts";
 import { effectiveSettings } from "../effective-settings.ts";
 import { githubSettings } from "../github-settings.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
@@ -50,6 +50,7 @@ export function workerHubSettings(
   settings: Settings,
   { tenant, hasRegistry }: { tenant: string | undefined; hasRegistry: boolean },
 ): HubSettings {
+  const [sealKey, ...formerSealKeys] = parseKeys(settings.key ?? "") ?? [new Uint8Array()];
   return {
     // A public hub accepts no unsigned webhook, so stored secrets do not matter.
     ...hubSettings(settings, 0),
@@ -59,7 +60,8 @@ export function workerHubSettings(
     effectiveSettings: effectiveSettings(settings.origins),
     // The Worker passes the address that Cloudflare reports.
     proxy: undefined,
-    sealKey: fromBase64(settings.key ?? "") ?? new Uint8Array(),
+    sealKey,
+    formerSealKeys,
     bodyBudgetBytes: BODY_BUDGET_BYTES,
     sweepEveryMs: SWEEP_EVERY_MS,
   };

@@ -48,7 +48,7 @@ export const PLACES = {
   listSubscriptionStates: "tenant", renewSubscriptions: "tenant", rotateCallbackToken: "tenant",
   getGrant: "tenant", beginAuthorization: "tenant", takeAuthorization: "tenant", leaseGrant: "tenant", saveGrant: "tenant",
 
-  listDeletions: "own", countPending: "own", sweep: "own", sweepTenants: "own", sweepRuns: "own", sweepFlows: "own", migrateLegacyFlows: "own", sampleSealed: "own",
+  listDeletions: "own", countPending: "own", sweep: "own", sweepTenants: "own", sweepRuns: "own", sweepFlows: "own", migrateLegacyFlows: "own", sampleSealed: "own", listSealed: "own", replaceSealed: "own",
   startRun: "own", prepareRun: "own", startInLane: "own", claimRuns: "own", renewRuns: "own", saveProgress: "own",
   nextDue: "own", releaseRuns: "own", loadOutput: "own", fireSchedules: "own", nextScheduleDue: "own",
   leaseConnections: "own", renewConnections: "own", finishConnection: "own", dropFormerServers: "own",

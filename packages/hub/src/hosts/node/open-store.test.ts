@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { SettingsError } from "../settings.ts";
 import { openStore, sqliteFile } from "./open-store.ts";
-import { loadSealKey } from "./seal-key.ts";
+import { loadSealKeys } from "./seal-key.ts";
 
 it.each([
   ["sqlite:", "data/signalbox.db"],
@@ -82,7 +82,7 @@ it.runIf(process.geteuid?.() === 0)(
     // As root, so that the user can load the driver even if it cannot read this checkout.
     await (await openStore({ databaseUrl: "sqlite:", data: tempFolder() })).close();
     await asUser(async () => (await open()).close());
-    await asUser(() => loadSealKey(undefined, data));
+    await asUser(() => loadSealKeys(undefined, data));
     const [database, key] = [join(data, "signalbox.db"), join(data, "key")];
     const problemOf = (file: string) =>
       `${file} belongs to the user 0, but this process runs as the user ${user}. Change its owner, as root: chown --reference='${data}' '${file}'`;
@@ -92,6 +92,6 @@ it.runIf(process.geteuid?.() === 0)(
       await expect(asUser(open)).rejects.toThrow(problemOf(database));
     }
     chownSync(key, 0, 0);
-    await expect(asUser(() => loadSealKey(undefined, data))).rejects.toThrow(problemOf(key));
+    await expect(asUser(() => loadSealKeys(undefined, data))).rejects.toThrow(problemOf(key));
   },
 );

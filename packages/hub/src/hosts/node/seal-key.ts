@@ -1,29 +1,39 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import {
   chmodSync,
+  chownSync,
   closeSync,
   fsyncSync,
   linkSync,
   mkdirSync,
   openSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { KEY_BYTES } from "../../lib/seal.ts";
+import { KEY_BYTES, parseKeys } from "../../lib/seal.ts";
 import { SettingsError } from "../settings.ts";
 import { describeForeignOwner } from "./file-owner.ts";
 
-/** Loads the key that encrypts stored secrets from SIGNALBOX_KEY, or from a file that the first start creates. */
-export function loadSealKey(
-  configuredKey: string | undefined,
+export const createSealKey = () => randomBytes(KEY_BYTES);
+
+/** The first key encrypts stored secrets. The others, which it has replaced, only decrypt. */
+export type SealKeys = [Uint8Array, ...Uint8Array[]];
+
+const keyFile = (dataFolder: string): string => join(dataFolder, "key");
+
+/** Loads the keys from SIGNALBOX_KEY, or from a file that the first start creates. */
+export function loadSealKeys(
+  configuredKeys: string | undefined,
   dataFolder: string,
   { canCreate = true } = {},
-): Uint8Array {
-  if (configuredKey !== undefined) return Buffer.from(configuredKey, "base64");
-  const file = join(dataFolder, "key");
+): SealKeys {
+  const configured = configuredKeys === undefined ? undefined : parseKeys(configuredKeys);
+  if (configured) return configured;
+  const file = keyFile(dataFolder);
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
   const existing = readKey(file);
   if (existing === undefined && !canCreate)
@@ -32,13 +42,34 @@ export function loadSealKey(
     );
   restrictMode(file);
   const text = existing ?? createKey(file);
-  const key = Buffer.from(text, "base64");
-  if (key.byteLength === KEY_BYTES) return key;
+  const keys = parseKeys(text);
+  if (keys) return keys;
   throw new SettingsError(
     text === ""
       ? `${file} is empty, but must contain a key of ${KEY_BYTES} bytes in base64. Restore it from a backup: only this key decrypts the stored secrets. If no secrets are stored, remove the file; the next start creates a new one.`
       : `${file} does not contain a key of ${KEY_BYTES} bytes in base64. Restore it from a backup: only this key decrypts the stored secrets.`,
   );
+}
+
+/**
+ * Replaces the content of the key file atomically. A new file has the owner of the former one, since root may
+ * run the command for a hub of another user.
+ */
+export function writeSealKeys(dataFolder: string, keys: SealKeys): void {
+  const file = keyFile(dataFolder);
+  const temporary = `${file}.${randomUUID()}`;
+  try {
+    const text = keys.map((key) => `${Buffer.from(key).toString("base64")}\n`).join("");
+    writeDurably(temporary, text);
+    if (process.geteuid?.() === 0) {
+      const { uid, gid } = statSync(file);
+      chownSync(temporary, uid, gid);
+    }
+    renameSync(temporary, file);
+    fsyncFolder(dataFolder);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
 }
 
 function readKey(file: string): string | undefined {
@@ -80,7 +111,7 @@ function restrictMode(file: string): void {
  */
 function createKey(file: string): string {
   const temporary = `${file}.${randomUUID()}`;
-  const key = randomBytes(KEY_BYTES).toString("base64");
+  const key = createSealKey().toString("base64");
   try {
     writeDurably(temporary, `${key}\n`);
     linkSync(temporary, file);

@@ -30,7 +30,7 @@ import { openCommand } from "./open-command.ts";
 import { isSqlite, openStore, reserveDatabase } from "./open-store.ts";
 import { createReceiver } from "./receive.ts";
 import { createSandbox } from "./sandbox.ts";
-import { loadSealKey } from "./seal-key.ts";
+import { loadSealKeys } from "./seal-key.ts";
 import { systemTimers } from "./system-timers.ts";
 import { createReadWebFile } from "./web-files.ts";
 import { whenAvailable } from "./when-available.ts";
@@ -121,10 +121,14 @@ async function startOnce(
     assertSafe(settings, storedSecretCount);
     const sealedSamples = await store.sampleSealed();
     const { acceptLostKey } = settings;
-    const key = loadSealKey(settings.key, settings.data, {
+    const [sealKey, ...formerSealKeys] = loadSealKeys(settings.key, settings.data, {
       canCreate: sealedSamples.length === 0 || acceptLostKey,
     });
-    const seal = createSeal(key);
+    const seal = createSeal(sealKey, formerSealKeys);
+    if (formerSealKeys.length > 0)
+      log.warn(
+        "the hub has a new key and a former one: finish the rotation with `npx signalbox key rotate`",
+      );
     await assertKeyDecrypts(seal, sealedSamples, { acceptLostKey, log });
     await warnOfShortSecrets(settings, { store, seal, log });
     const resolvedSettings = {
@@ -132,7 +136,8 @@ async function startOnce(
       version,
       effectiveSettings: effectiveSettings(settings.origins),
       localToken,
-      sealKey: key,
+      sealKey,
+      formerSealKeys,
       bodyBudgetBytes,
       sweepEveryMs,
     };

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import type { SealedText } from "../secret-store.ts";
 import { START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
@@ -35,5 +36,47 @@ export function secretsContract(it: It): void {
     await store.putSecret("acme", "OLD", "sealed 1", START);
     await store.putSecret("acme", "NEW", "sealed 2", START + 1);
     expect(await store.sampleSealed()).toEqual([{ kind: "secrets of flows", sealed: "sealed 2" }]);
+  });
+
+  it("are listed with all other sealed texts, in pages, and replaced unless they have changed", async ({
+    store,
+  }) => {
+    expect(await store.listSealed(undefined, 10)).toEqual([]);
+    for (const [tenant, name] of [
+      ["acme", "A"],
+      ["acme", "B"],
+      ["umbrella", "A"],
+    ] as const)
+      await store.putSecret(tenant, name, `sealed ${tenant} ${name}`, START);
+    const credentials = { target: { url: "https://a.example" }, credentials: {} };
+    const connection = { id: "one", tenant: "acme", name: "one", ...credentials };
+    await store.createConnection({ ...connection, sealed: "sealed connection" }, START);
+
+    const listed: SealedText[] = [];
+    for (let after: SealedText | undefined; ; after = listed.at(-1)) {
+      const page = await store.listSealed(after, 2);
+      expect(page.length).toBeLessThanOrEqual(2);
+      if (page.length === 0) break;
+      listed.push(...page);
+    }
+    expect(listed).toEqual([
+      { column: "secrets.sealed", key: ["acme", "A"], text: "sealed acme A" },
+      { column: "secrets.sealed", key: ["acme", "B"], text: "sealed acme B" },
+      { column: "secrets.sealed", key: ["umbrella", "A"], text: "sealed umbrella A" },
+      { column: "connections.sealed", key: ["one"], text: "sealed connection" },
+      { column: "connections.former", key: ["one"], text: "[]" },
+    ]);
+
+    await store.putSecret("acme", "B", "changed", START + 1);
+    const changes = listed.map((sealed) => ({ ...sealed, by: `new ${sealed.text}` }));
+    expect(await store.replaceSealed(changes.slice(0, 4))).toBe(3);
+    expect(await store.getSecrets("acme", ["A", "B"])).toEqual({
+      A: "new sealed acme A",
+      B: "changed",
+    });
+    expect(await store.getConnection("acme", "one")).toMatchObject({
+      sealed: "new sealed connection",
+    });
+    expect(await store.replaceSealed([])).toBe(0);
   });
 }

@@ -147,7 +147,15 @@ import { acceptClock, getClock, observeClock } from "./retention-clock.ts";
 import { saveProgress } from "./run-progress.ts";
 import { fireSchedules, listSchedules, nextScheduleDue } from "./schedules.ts";
 import { countReceived, searchEvents } from "./search-events.ts";
-import { deleteSecret, getSecrets, listSecretNames, putSecret, sampleSealed } from "./secrets.ts";
+import {
+  deleteSecret,
+  getSecrets,
+  listSealed,
+  listSecretNames,
+  putSecret,
+  replaceSealed,
+  sampleSealed,
+} from "./secrets.ts";
 import {
   addSourceSecret,
   deleteSource,
@@ -396,6 +404,8 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   getSecrets: reads((tenant, names) => getSecrets(dialect, tenant, names)),
   deleteSecret: writes(deleteSecret),
   sampleSealed: reads(sampleSealed),
+  listSealed: reads(listSealed),
+  replaceSealed: writes(replaceSealed),
   createConnection: writes((connection, at) => createConnection(dialect, connection, at)),
   updateConnection: writes((tenant, id, change, at) =>
     updateConnection(dialect, tenant, id, change, at),

@@ -1,5 +1,5 @@
 /** Secrets of flows, encrypted by the caller. */
-import type { SecretStore } from "../secret-store.ts";
+import type { SealedText, SecretStore } from "../secret-store.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 
 export function* putSecret(tenant: string, name: string, sealed: string, at: number): Verb<void> {
@@ -43,27 +43,109 @@ export function* deleteSecret(tenant: string, name: string): Verb<boolean> {
 }
 
 /** The encrypted columns. The sample is the last row by `order`: the newest one, if that is a time. */
-const SEALED = [
-  { kind: "webhook secrets", table: "source_secrets", column: "sealed", order: "created_at" },
-  { kind: "secrets of flows", table: "secrets", column: "sealed", order: "updated_at" },
-  { kind: "people", table: "people", column: "sealed", order: "checked_at" },
-  { kind: "connections", table: "connections", column: "sealed", order: "id" },
+const SEALED: readonly {
+  kind: string;
+  table: string;
+  column: string;
+  key: readonly string[];
+  /** Undefined: no sample is taken. */
+  order?: string;
+}[] = [
+  {
+    kind: "webhook secrets",
+    table: "source_secrets",
+    column: "sealed",
+    key: ["id"],
+    order: "created_at",
+  },
+  {
+    kind: "secrets of flows",
+    table: "secrets",
+    column: "sealed",
+    key: ["tenant_id", "name"],
+    order: "updated_at",
+  },
+  { kind: "people", table: "people", column: "sealed", key: ["id"], order: "checked_at" },
+  { kind: "connections", table: "connections", column: "sealed", key: ["id"], order: "id" },
+  { kind: "former servers", table: "connections", column: "former", key: ["id"] },
   {
     kind: "grants of connections",
     table: "connection_grants",
     column: "sealed",
+    key: ["connection_id"],
     order: "connection_id",
   },
-  { kind: "subscriptions", table: "subscriptions", column: "secret", order: "updated_at" },
+  {
+    kind: "pending authorizations",
+    table: "connection_grants",
+    column: "state_sealed",
+    key: ["connection_id"],
+  },
+  {
+    kind: "subscriptions",
+    table: "subscriptions",
+    column: "secret",
+    key: ["id"],
+    order: "updated_at",
+  },
+  {
+    kind: "former secrets of subscriptions",
+    table: "subscriptions",
+    column: "former_secret",
+    key: ["id"],
+  },
 ];
 
 export function* sampleSealed(): Verb<{ kind: string; sealed: string }[]> {
   const samples: { kind: string; sealed: string }[] = [];
   for (const { kind, table, column, order } of SEALED) {
+    if (order === undefined) continue;
     const newest = yield* first<{ sealed: string }>(
       `SELECT ${column} AS sealed FROM ${table} WHERE ${column} IS NOT NULL ORDER BY ${order} DESC LIMIT 1`,
     );
     if (newest) samples.push({ kind, sealed: newest.sealed });
   }
   return samples;
+}
+
+const nameOf = ({ table, column }: (typeof SEALED)[number]) => `${table}.${column}`;
+
+export const sealedColumns = SEALED.map(nameOf);
+
+export function* listSealed(
+  after: Omit<SealedText, "text"> | undefined,
+  limit: number,
+): Verb<SealedText[]> {
+  const start = after ? SEALED.findIndex((place) => nameOf(place) === after.column) : 0;
+  for (const place of SEALED.slice(start)) {
+    const { table, column, key } = place;
+    const position = after?.column === nameOf(place) ? after.key : undefined;
+    const isLater = position ? ` AND (${key}) > (${key.map(() => "?")})` : "";
+    const rows = yield* query<Record<string, string>>(
+      `SELECT ${key}, ${column} AS sealed_text FROM ${table} WHERE ${column} IS NOT NULL${isLater} ORDER BY ${key} LIMIT ?`,
+      [...(position ?? []), limit],
+    );
+    if (rows.length > 0)
+      return rows.map((row) => ({
+        column: nameOf(place),
+        key: key.map((name) => row[name] as string),
+        text: row.sealed_text as string,
+      }));
+  }
+  return [];
+}
+
+export function* replaceSealed(changes: readonly (SealedText & { by: string })[]): Verb<number> {
+  let replaced = 0;
+  for (const { column: name, key, text, by } of changes) {
+    const place = SEALED.find((candidate) => nameOf(candidate) === name);
+    if (!place) throw new Error(`unknown column ${name}`);
+    const condition = [...place.key, place.column].map((field) => `${field} = ?`).join(" AND ");
+    const rows = yield* query(
+      `UPDATE ${place.table} SET ${place.column} = ? WHERE ${condition} RETURNING 1 AS one`,
+      [by, ...key, text],
+    );
+    replaced += rows.length;
+  }
+  return replaced;
 }
