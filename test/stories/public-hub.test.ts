@@ -75,6 +75,11 @@ it.each(BACKENDS)("serves metrics only with a token, on %s", async (backend) => 
   expect(withoutToken.headers["www-authenticate"]).toContain('scope="metrics:read"');
   const wrong = await read((await createToken("--scope", "inbox:read,runs:read")).token);
   expect([wrong.status, JSON.parse(wrong.text).code]).toEqual([403, "insufficient_scope"]);
+  const tooLong = await read("x".repeat(513));
+  expect([tooLong.status, JSON.parse(tooLong.text).detail]).toEqual([
+    401,
+    expect.stringMatching(/^The token exceeds the limit of 512 characters\. The metrics .*need/),
+  ]);
   const metrics = await read((await createToken("--scope", "metrics:read")).token);
   expect([metrics.status, metrics.text]).toEqual([
     200,

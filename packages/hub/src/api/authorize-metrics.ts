@@ -27,7 +27,8 @@ export function createAuthorizeMetrics({
         ? new Denied(
             access.status,
             access.code,
-            `The metrics of this hub need a token with the scope ${METRICS_SCOPE}. ${fix}`,
+            // The reason why a token is not valid, such as its length.
+            `${access.code === "token_missing" ? "" : `${access.detail} `}The metrics of this hub need a token with the scope ${METRICS_SCOPE}. ${fix}`,
             access.headers,
           )
         : access;
