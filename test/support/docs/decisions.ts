@@ -283,6 +283,7 @@ export const decisions: Record<string, Record<string, Decision>> = {
   "docs/deploy.md": {
     "npm install && npm run build && npm run release:pack -- /tmp/signalbox-release":
       notRun("needs root"),
+    "git pull && rm --recursive --force /tmp/signalbox-release": notRun("needs root"),
     "SIGNALBOX_PUBLIC_URL=https://hub.example.com": areSettings,
     "[Unit]": needs("systemd-analyze", isUnit("signalbox.service")),
     "sudo systemctl daemon-reload": notRun("needs systemd"),
