@@ -88,6 +88,12 @@ it("an admin token of one tenant cannot create an admin token for all", async ()
     1,
     expect.stringContaining("The token is not valid for all tenants (*)."),
   ]);
+  const config = await runCli(["config"], {
+    env: { SIGNALBOX_URL: hub.url, SIGNALBOX_TOKEN: token },
+  });
+  expect(config.stdout).toContain(
+    "token: must be valid for all tenants (*). These are the settings of this terminal.",
+  );
 });
 
 it("a token of the environment is rotated by a change of SIGNALBOX_TOKEN, and only by that", async () => {

@@ -61,7 +61,7 @@ async function readSettingsOfHub(
     };
   } catch (error) {
     if (!(error instanceof CommandFailed || error instanceof SettingsError)) throw error;
-    return { items: ofTerminal, note: `${error.message} ${OF_TERMINAL}.` };
+    return { items: ofTerminal, note: `${error.message.replace(/\.?$/, ".")} ${OF_TERMINAL}.` };
   }
 }
 
