@@ -1,5 +1,7 @@
 /** The admin token is revoked or lost, and replaced by a command on the machine of the hub. */
 import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { SECRET } from "../support/deliver.ts";
+import { commandSettings, hosts, startOn } from "../support/hosts.ts";
 import {
   createTokenByCli,
   type HubProcess,
@@ -96,23 +98,38 @@ it("an admin token of one tenant cannot create an admin token for all", async ()
   );
 });
 
-it("a token of the environment is rotated by a change of SIGNALBOX_TOKEN, and only by that", async () => {
-  const data = tempFolder();
-  const [former, next] = [
-    "the-former-token-of-the-environment",
-    "the-next-token-of-the-environment",
-  ];
-  const first = await startHub({ SIGNALBOX_DATA: data, SIGNALBOX_TOKEN: former });
-  expect((await readSettingsAsOperator(first.url, former)).status).toBe(200);
-  const list = await runCli(["token", "list", "--json"], { env: { SIGNALBOX_DATA: data } });
-  const [{ id }] = JSON.parse(list.stdout);
-  const revoked = await runCli(["token", "revoke", id], { env: { SIGNALBOX_DATA: data } });
-  expect(revoked.stdout).toMatch(/SIGNALBOX_TOKEN, and a start with the same value makes it valid/);
-  await first.stop();
+it.each(hosts)(
+  "a token of the environment is rotated by a change of SIGNALBOX_TOKEN, and only by that, on %s",
+  async (host) => {
+    const data = tempFolder();
+    const start = async (token: string) => {
+      const hub = await startOn(host, {
+        data,
+        env: { SIGNALBOX_TOKEN: token, GITHUB_WEBHOOK_SECRET: SECRET },
+      });
+      onTestFinished(async () => void (await hub.stop()));
+      return hub;
+    };
+    const former = "the-former-token-of-the-environment";
+    const next = "the-next-token-of-the-environment";
+    const first = await start(former);
+    expect((await readSettingsAsOperator(first.url, former)).status).toBe(200);
+    const env = commandSettings(host, first, { data, token: former });
+    const [{ id }] = JSON.parse((await runCli(["token", "list", "--json"], { env })).stdout);
+    const revoked = await runCli(["token", "revoke", id], { env });
+    expect(revoked.stdout).toMatch(
+      /SIGNALBOX_TOKEN, and a start with the same value makes it valid/,
+    );
+    await first.stop();
 
-  const second = await startHub({ SIGNALBOX_DATA: data, SIGNALBOX_TOKEN: next });
-  expect((await readSettingsAsOperator(second.url, next)).status).toBe(200);
-  expect((await readSettingsAsOperator(second.url, former)).status).toBe(401);
-  await second.stop();
-  expect(second.output()).not.toMatch(/no admin token/i);
-});
+    const again = await start(former);
+    expect((await readSettingsAsOperator(again.url, former)).status).toBe(200);
+    await again.stop();
+
+    const second = await start(next);
+    expect((await readSettingsAsOperator(second.url, next)).status).toBe(200);
+    expect((await readSettingsAsOperator(second.url, former)).status).toBe(401);
+    await second.stop();
+    expect(second.output()).not.toMatch(/no admin token/i);
+  },
+);

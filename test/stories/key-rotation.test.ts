@@ -6,6 +6,7 @@ import { deliver } from "../support/deliver.ts";
 import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
 import { createDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
+import { startWorkerProcess } from "../support/worker-process.ts";
 
 const SECRET = "a secret of the endpoint";
 const newKey = (byte: number) => Buffer.alloc(32, byte).toString("base64");
@@ -99,4 +100,21 @@ it("with SIGNALBOX_KEY, `key rotate` encrypts the secrets again while replicas r
   expect(await send(last)).toBe(202);
   await last.stop();
   expect(last.output()).not.toMatch(/decrypt|key rotate/);
+});
+
+it("a Worker with a new and a former key uses what the former key has encrypted", async () => {
+  const data = tempFolder();
+  const token = "the-token-of-the-operator";
+  const start = async (key: string) => {
+    const settings = { SIGNALBOX_TOKEN: token, GITHUB_WEBHOOK_SECRET: "another secret" };
+    const env = { ...settings, SIGNALBOX_KEY: key };
+    const worker = await startWorkerProcess({ data, env });
+    onTestFinished(async () => void (await worker.stop()));
+    return worker;
+  };
+  const first = await start(newKey(1));
+  const send = await addEndpoint({ SIGNALBOX_URL: first.url, SIGNALBOX_TOKEN: token });
+  expect(await send(first)).toBe(202);
+  await first.stop();
+  expect(await send(await start(`${newKey(2)},${newKey(1)}`))).toBe(202);
 });
