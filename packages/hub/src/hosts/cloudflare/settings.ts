@@ -33,7 +33,7 @@ function parseSettings(env: object): Settings {
       .map((name) => `the binding ${name} (see packages/hub/wrangler.jsonc)`),
     settings.publicUrl === undefined && "SIGNALBOX_PUBLIC_URL, the URL of this Worker",
     settings.key === undefined &&
-      "SIGNALBOX_KEY, which encrypts stored secrets: openssl rand -base64 32 | npx wrangler secret put SIGNALBOX_KEY --env production",
+      "SIGNALBOX_KEY, which encrypts stored secrets: openssl rand -base64 32 | tee /dev/stderr | npx wrangler secret put SIGNALBOX_KEY --env production",
     settings.token === undefined && "SIGNALBOX_TOKEN, the operator's token",
     signedSources(settings).length === 0 &&
       "GITHUB_WEBHOOK_SECRET or the secret of another source, without which the hub cannot tell a real webhook from a forged one: npx wrangler secret put GITHUB_WEBHOOK_SECRET --env production",
