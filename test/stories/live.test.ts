@@ -162,7 +162,10 @@ describe.each(hosts)("GET /events on %s", (host) => {
       .poll(() => sse.messages)
       .toMatchObject([
         { id: "2", data: { status: "connected", cursor: "2" } },
-        { event: "truncated", data: { detail: expect.stringContaining("The log has lost events") } },
+        {
+          event: "truncated",
+          data: { detail: expect.stringContaining("The log has lost events") },
+        },
       ]);
     await send(emptyHub, 1);
     await expect.poll(sse.seqs).toEqual([3]);
