@@ -250,6 +250,8 @@ export const decisions: Record<string, Record<string, Decision>> = {
   },
   "docs/agents.md": {
     "claude mcp add --transport http signalbox http://127.0.0.1:4747/mcp": claudeMcpAdd,
+    "claude mcp add --transport http signalbox 'http://127.0.0.1:4747/mcp?tools=inbox'":
+      claudeMcpAdd,
     "curl -N -H \"Authorization: Bearer $TOKEN\" 'http://127.0.0.1:4747/events?type=issues'": run({
       replace: { "curl -N": "curl -sS -i -N" },
       until: /^content-type: text\/event-stream/im,

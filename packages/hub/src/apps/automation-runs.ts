@@ -51,21 +51,25 @@ export function createAutomationRuns(options: AutomationRunsOptions) {
 
     listRuns: (query: RunQuery): Promise<Run[]> => store.listRuns(query),
 
-    /** Returns the run with its last `limit` steps, and the number of all its steps. */
+    /**
+     * Returns the run with its last `limit` steps, and the number of all its steps. With `end`, only the
+     * steps with a smaller number count, of which there are `end.count`.
+     */
     async getRun(
       tenant: string,
       id: string,
-      limit: number,
+      { limit, end }: { limit: number; end?: { nth: number; count: number } | undefined },
     ): Promise<{ run: Run; steps: Step[]; total: number }> {
       const run = assertRun(await store.previewRun(tenant, id), id);
-      const total = await store.countSteps(tenant, id);
+      const total = end?.count ?? (await store.countSteps(tenant, id));
+      const isEarlier = ({ nth }: Step) => end === undefined || nth < end.nth;
       let steps: Step[] = [];
       // The numbers of steps have gaps, so more than `limit` steps may follow this one.
       let after: number | null = Math.max(0, total - limit);
       while (after !== null) {
         const page: StepPage = await store.listSteps(tenant, id, { after });
-        steps = [...steps, ...page.items].slice(-limit);
-        after = page.next;
+        steps = [...steps, ...page.items.filter(isEarlier)].slice(-limit);
+        after = page.items.every(isEarlier) ? page.next : null;
       }
       return { run, steps, total };
     },

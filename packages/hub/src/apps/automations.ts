@@ -324,6 +324,15 @@ export function createAutomations(options: AutomationsOptions) {
       const connection = await connections.check(tenant, id, signal);
       return { connection, offers: await store.getOffers(tenant, id) };
     },
+
+    /** Returns what the last check has found. */
+    async getConnection(
+      tenant: string,
+      id: string,
+    ): Promise<{ connection: Connection; offers: Offers | undefined }> {
+      const connection = await connections.find(tenant, id);
+      return { connection, offers: await store.getOffers(tenant, id) };
+    },
   };
 }
 

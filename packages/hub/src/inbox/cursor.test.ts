@@ -92,7 +92,9 @@ it("encodes no cursor that is too long for a `cursor` parameter, for any tenants
     pollParams.safeParse({ name: "github.issues", cursor }).success,
     ...inboxTools
       .map(({ listed }) => listed.inputSchema.properties as Record<string, { maxLength?: number }>)
-      .flatMap((properties) => properties?.cursor ?? [])
+      // The other cursors do not have a position for each tenant.
+      .filter((properties) => "limit" in properties)
+      .flatMap((properties) => properties.cursor ?? [])
       .map(({ maxLength = 0 }) => cursor.length <= maxLength),
   ];
   const manyTenants = Array.from({ length: MAX_TENANTS }, (_, index) =>

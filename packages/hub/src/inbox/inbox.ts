@@ -6,7 +6,9 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import type { PayloadPart } from "@signalbox/rules/match/payload-part.ts";
+import { utf8 } from "../lib/bytes.ts";
 import { isId } from "../lib/ids.ts";
+import { largestFitting } from "../lib/largest-fitting.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { yieldToEventLoop } from "../lib/yield-to-event-loop.ts";
 import type { EventQuery, EventRow, Page, Store } from "../store/store.ts";
@@ -32,7 +34,7 @@ import type { ReserveBytes } from "./response-budget.ts";
 export const MAX_SCANS = 10;
 /** The maximum size of the payloads in one page of whole events. A page has at least one event of any size. */
 const PAGE_BYTES = 8 * 1024 * 1024;
-/** The maximum size of the payload in an `EventPart`, and of all payloads in one page of `EventPart`s. */
+/** The maximum size of the payload in an `EventPart`. */
 export const MAX_PART_BYTES = LARGE_BYTES;
 
 export interface ListOptions {
@@ -68,6 +70,19 @@ export interface EventPage<Item> {
   next_cursor: string | null;
 }
 
+/** Limits a page by the size of the response in which it is sent. Later events are on the next page. */
+export interface PageBudget<Item> {
+  maxBytes: number;
+  sizeOf(page: EventPage<Item>): number;
+}
+
+/** Events of several logs, in their order. */
+interface MergedLogs {
+  events: EventRow[];
+  /** The cursor after the first `count` events. */
+  cursorAfter(count: number): string | null;
+}
+
 /** An event whose payload may be one of its values (at `path`), or a slice of its JSON. */
 export type EventPart = EventView & PayloadPart;
 
@@ -101,7 +116,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
 
   /**
    * Merges the logs of several tenants: reads a whole page of each log, and returns the first events of
-   * all pages, up to `limit` and `maxBytes`.
+   * all pages, up to `limit`.
    */
   async function mergeLogs(
     tenants: readonly string[],
@@ -109,35 +124,34 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     limit: number,
     isNewestFirst: boolean,
     readPage: (tenant: string, seq: number | undefined) => Promise<Page<EventRow>>,
-    maxBytes = Number.POSITIVE_INFINITY,
-  ): Promise<EventPage<EventRow>> {
+  ): Promise<MergedLogs> {
     const start = cursor === undefined ? new Map<string, number>() : decodeCursor(cursor, tenants);
     if (!start) throw new RequestError("invalid", "cursor", "is not a cursor of this hub");
     const pages = await Promise.all(
       tenants.map(async (tenant) => ({ tenant, page: await readPage(tenant, start.get(tenant)) })),
     );
     const direction = isNewestFirst ? -1 : 1;
-    const sorted = pages
+    const merged = pages
       .flatMap(({ page }) => page.items)
       .sort((a, b) => direction * oldestFirst(a, b))
       .slice(0, limit);
-    let bytes = 0;
-    const overflowIndex = sorted.findIndex(({ size }, index) => {
-      bytes += size;
-      return index > 0 && bytes > maxBytes;
-    });
-    const events = overflowIndex === -1 ? sorted : sorted.slice(0, overflowIndex);
-    const next = new Map(start);
-    let hasMore = false;
-    for (const { tenant, page } of pages) {
-      const returned = events.filter((event) => event.tenant === tenant);
-      const isWholePage = returned.length === page.items.length;
-      // The position after a whole page is `page.next`: the query may have scanned further events.
-      const seq = (isWholePage ? page.next : null) ?? returned.at(-1)?.seq;
-      if (seq !== undefined) next.set(tenant, seq);
-      if (page.next !== null || !isWholePage) hasMore = true;
-    }
-    return { events, next_cursor: hasMore ? encodeCursor(next, tenants) : null };
+    return {
+      events: merged,
+      cursorAfter(count) {
+        const events = merged.slice(0, count);
+        const next = new Map(start);
+        let hasMore = false;
+        for (const { tenant, page } of pages) {
+          const returned = events.filter((event) => event.tenant === tenant);
+          const isWholePage = returned.length === page.items.length;
+          // The position after a whole page is `page.next`: the query may have scanned further events.
+          const seq = (isWholePage ? page.next : null) ?? returned.at(-1)?.seq;
+          if (seq !== undefined) next.set(tenant, seq);
+          if (page.next !== null || !isWholePage) hasMore = true;
+        }
+        return hasMore ? encodeCursor(next, tenants) : null;
+      },
+    };
   }
 
   async function find(tenants: readonly string[], id: string, field: string): Promise<EventRow> {
@@ -166,7 +180,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     return page;
   }
 
-  const list = (tenants: readonly string[], options: ListOptions, maxBytes?: number) => {
+  const listLogs = (tenants: readonly string[], options: ListOptions) => {
     const {
       limit,
       cursor,
@@ -176,16 +190,12 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       ...filter
     } = options;
     const claimableAt = claimable ? now() : undefined;
-    return mergeLogs(
-      tenants,
-      cursor,
-      limit,
-      order === "newest",
-      (tenant, seq) =>
-        readFullPage({ tenant, limit, order, cursor: seq, claimableAt, ...filter }, maxScans),
-      maxBytes,
+    return mergeLogs(tenants, cursor, limit, order === "newest", (tenant, seq) =>
+      readFullPage({ tenant, limit, order, cursor: seq, claimableAt, ...filter }, maxScans),
     );
   };
+  const list = async (tenants: readonly string[], options: ListOptions) =>
+    wholePage(await listLogs(tenants, options));
 
   const serializeWhole = async (event: EventRow): Promise<JsonBody> =>
     serializeEvent(eventView(event, null), await payloads.json(event));
@@ -201,10 +211,12 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     return { event: view, json: json ? `${serializeEvent(view, json)}` : JSON.stringify(view) };
   };
 
-  const search = (tenants: readonly string[], { cursor, ...query }: SearchOptions) =>
+  const searchLogs = (tenants: readonly string[], { cursor, ...query }: SearchOptions) =>
     mergeLogs(tenants, cursor, query.limit, true, (tenant, seq) =>
       store.searchEvents({ tenant, cursor: seq, ...query }),
     );
+  const search = async (tenants: readonly string[], options: SearchOptions) =>
+    wholePage(await searchLogs(tenants, options));
 
   return {
     async status(tenants: readonly string[]): Promise<StatusView> {
@@ -230,8 +242,9 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       tenants: readonly string[],
       options: ListOptions,
       reserveBytes?: ReserveBytes,
+      budget?: PageBudget<SummaryView>,
     ): Promise<EventPage<SummaryView>> {
-      return summariesOf(await list(tenants, options), reserveBytes);
+      return summariesOf(await listLogs(tenants, options), reserveBytes, budget);
     },
 
     /** Returns the JSON of an array of whole events. */
@@ -240,29 +253,47 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       options: ListOptions,
       reserveBytes?: ReserveBytes,
     ): Promise<{ json: JsonBody; next_cursor: string | null }> {
-      const { events, next_cursor } = await list(tenants, options, PAGE_BYTES);
+      const { events, next_cursor } = withinBytes(await listLogs(tenants, options), PAGE_BYTES);
       await reserveBytes?.(sizeOf(events));
       return { json: serializeEvents(await Promise.all(events.map(serializeWhole))), next_cursor };
     },
 
-    /** For agents: returns a page whose payloads fit `MAX_PART_BYTES`. If it has one event, the payload may be truncated. */
+    /** For agents: returns a page within the budget. Only the payload of a single event is truncated. */
     async listParts(
       tenants: readonly string[],
       options: ListOptions,
-      reserveBytes?: ReserveBytes,
+      reserveBytes: ReserveBytes,
+      budget: PageBudget<EventPart>,
     ): Promise<EventPage<EventPart>> {
-      const { events, next_cursor } = await list(tenants, options, MAX_PART_BYTES);
-      await reserveBytes?.(sizeOf(events));
-      const parts = await Promise.all(events.map((event) => readPart(event, {})));
-      return { events: parts.map(({ event }) => event), next_cursor };
+      const logs = await listLogs(tenants, options);
+      // No longer part fits, because a result contains it twice.
+      const maxPart = Math.min(budget.maxBytes, MAX_PART_BYTES);
+      const { events } = withinBytes(logs, maxPart);
+      await reserveBytes(sizeOf(events));
+      const read = async (event: EventRow, maxBytes: number) =>
+        (await readPart(event, { maxBytes })).event;
+      const parts = await Promise.all(events.map((event) => read(event, maxPart)));
+      const truncated = parts.findIndex((part) => part.truncated);
+      const whole = truncated === -1 ? parts : parts.slice(0, Math.max(1, truncated));
+      const page = fitPage(logs, whole, budget);
+      const [event] = events;
+      if (!event || page.events.length > 1) return page;
+      let maxBytes = Math.min(maxPart, utf8(JSON.stringify(page.events[0]?.payload)).byteLength);
+      for (let size = budget.sizeOf(page); size > budget.maxBytes; size = budget.sizeOf(page)) {
+        if (maxBytes <= 1) break;
+        maxBytes = Math.floor(maxBytes * Math.min(0.9, budget.maxBytes / size));
+        page.events = [await read(event, Math.max(1, maxBytes))];
+      }
+      return page;
     },
 
     async search(
       tenants: readonly string[],
       options: SearchOptions,
       reserveBytes?: ReserveBytes,
+      budget?: PageBudget<SummaryView>,
     ): Promise<EventPage<SummaryView>> {
-      return summariesOf(await search(tenants, options), reserveBytes);
+      return summariesOf(await searchLogs(tenants, options), reserveBytes, budget);
     },
 
     list,
@@ -346,11 +377,15 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     /** Makes processed events pending again. */
     reopen: (tenant: string, ids: readonly string[]) => store.reopenEvents(tenant, ids),
 
-    /** Claims an equal share of each tenant, so that the backlog of one does not delay the others. */
+    /**
+     * Claims an equal share of each tenant, so that the backlog of one does not delay the others. `fits`:
+     * whether the response may contain these events. Events that do not fit are released again.
+     */
     async claim(
       tenants: readonly string[],
       by: string,
       { limit, leaseMs, type }: { limit: number; leaseMs: number; type?: string | undefined },
+      fits: (events: readonly EventRow[]) => boolean = () => true,
     ): Promise<EventRow[]> {
       const claimed: EventRow[] = [];
       const at = now();
@@ -370,7 +405,15 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
         }
         remaining = withMoreEvents;
       }
-      return claimed.sort(oldestFirst);
+      const shared = inTurns(Map.groupBy(claimed, ({ tenant }) => tenant));
+      const count = largestFitting(shared.length, (n) => fits(shared.slice(0, n)));
+      for (const [tenant, events] of Map.groupBy(shared.slice(count), (event) => event.tenant))
+        await store.releaseEvents(
+          tenant,
+          events.map(({ id }) => id),
+          by,
+        );
+      return shared.slice(0, count).sort(oldestFirst);
     },
 
     /**
@@ -481,11 +524,45 @@ const oldestFirst = (a: EventRow, b: EventRow): number =>
   a.tenant === b.tenant ? a.seq - b.seq : a.received_at - b.received_at || (a.id < b.id ? -1 : 1);
 
 async function summariesOf(
-  { events, next_cursor }: EventPage<EventRow>,
+  logs: MergedLogs,
   reserveBytes: ReserveBytes | undefined,
+  budget: PageBudget<SummaryView> | undefined,
 ): Promise<EventPage<SummaryView>> {
-  await reserveBytes?.(events.reduce((sum, event) => sum + summaryBytes(event), 0));
-  return { events: events.map(summaryView), next_cursor };
+  await reserveBytes?.(logs.events.reduce((sum, event) => sum + summaryBytes(event), 0));
+  return fitPage(logs, logs.events.map(summaryView), budget);
+}
+
+const wholePage = ({ events, cursorAfter }: MergedLogs): EventPage<EventRow> => ({
+  events,
+  next_cursor: cursorAfter(events.length),
+});
+
+/** Returns the first events whose payloads have at most `maxBytes`, at least one. */
+function withinBytes({ events, cursorAfter }: MergedLogs, maxBytes: number): EventPage<EventRow> {
+  const count = largestFitting(events.length, (n) => sizeOf(events.slice(0, n)) <= maxBytes);
+  return { events: events.slice(0, count), next_cursor: cursorAfter(count) };
+}
+
+/** Returns as many of the first events as fit, at least one. `views`: the first of `logs.events`. */
+function fitPage<Item>(
+  { cursorAfter }: MergedLogs,
+  views: readonly Item[],
+  budget: PageBudget<Item> | undefined,
+): EventPage<Item> {
+  const pageOf = (count: number) => ({
+    events: views.slice(0, count),
+    next_cursor: cursorAfter(count),
+  });
+  const fits = (count: number) => !budget || budget.sizeOf(pageOf(count)) <= budget.maxBytes;
+  return pageOf(largestFitting(views.length, fits));
+}
+
+/** The first of each tenant, then the second of each, and so on, so that a prefix has equal shares. */
+function inTurns(ofTenants: ReadonlyMap<string, readonly EventRow[]>): EventRow[] {
+  const events = [...ofTenants.values()].flatMap((rows) =>
+    rows.map((event, turn) => ({ event, turn })),
+  );
+  return events.sort((a, b) => a.turn - b.turn).map(({ event }) => event);
 }
 
 /** Estimates the size of a summary in a response. Tools return each summary twice, as text and as structured content. */

@@ -2,7 +2,9 @@
 import { nextTick } from "@signalbox/rules/flows/cron.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
+import type { Automation } from "../apps/automation-view.ts";
 import { type Automations, DEFAULT_APP } from "../apps/automations.ts";
+import { largestFitting } from "../lib/largest-fitting.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { onlyTenant } from "../tenants/only-tenant.ts";
 import {
@@ -19,7 +21,8 @@ import {
   summarizeAutomation,
   viewAutomation,
 } from "./automation-views.ts";
-import { defineTool, type Tool, type ToolContext } from "./tool.ts";
+import { fitItems, max_bytes, nextPageNote, resultBytes } from "./result-budget.ts";
+import { defineTool, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 const scope = "admin" as const;
 const id = z.string().min(1).max(100).describe("The automation's id");
@@ -29,15 +32,17 @@ const description = z.string().max(4000);
 const draft = z
   .boolean()
   .default(false)
-  .describe(
-    "true: only saves the change as a draft. By default the change is published and takes effect immediately",
-  );
+  .describe("Only saves a draft; otherwise the change takes effect immediately");
 
 const changeOptionsOf = ({ access }: ToolContext, args: { draft: boolean }) => ({
   by: access.name,
   draft: args.draft,
 });
-const result = (structured: Record<string, unknown>) => ({ text: structured, structured });
+const result = (structured: Record<string, unknown>, note?: string): ToolResult => ({
+  text: structured,
+  note,
+  structured,
+});
 
 const MAX_TESTED = 100;
 const MAX_LISTED = 20;
@@ -49,8 +54,8 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
     title: "Create an automation",
     description:
       "Creates an automation: a model with instructions and tools, and the triggers that start it. " +
-      "Each event, tick or tool call starts a run of the agent, which gets the trigger's data as untrusted data. " +
-      "Find tools with CONNECTION_LIST. If something is invalid, nothing is created, and the error names the field.",
+      "Each event, tick or tool call starts a run of the agent, with the trigger's data as untrusted data. " +
+      "CONNECTION_LIST lists tools. If something is invalid, nothing is created.",
     scope,
     openWorld: true,
     input: z.object({
@@ -60,9 +65,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
         .string()
         .max(100)
         .optional()
-        .describe(
-          `The slug of an existing app; by default ${DEFAULT_APP}, which is created if needed`,
-        ),
+        .describe(`The slug of an existing app; by default ${DEFAULT_APP}`),
       ...agentFields,
       triggers: z
         .array(briefTriggerField)
@@ -97,6 +100,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
     input: z.object({
       app: z.string().max(100).optional().describe("Only automations of this app"),
       cursor: z.string().max(100).optional().describe("`next_cursor` of the previous page"),
+      max_bytes,
     }),
     output: z.object({
       automations: z.array(automationSummarySchema),
@@ -105,15 +109,32 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
         .nullable()
         .describe("A page may be short or empty; continue until null"),
       secrets: z.array(z.string()),
+      omitted_secrets: z.number().optional().describe("The number of secrets that did not fit"),
     }),
-    async run({ app, cursor }, { access }) {
+    async run({ app, cursor, max_bytes }, { access }) {
       const tenant = onlyTenant(access);
       const { items, next } = await automations.list(tenant, { app, after: cursor, limit: 50 });
-      return result({
-        automations: items.map(summarizeAutomation),
-        next_cursor: next,
-        secrets: await automations.listSecretNames(tenant),
-      });
+      const names = await automations.listSecretNames(tenant);
+      const automationsResult = (page: Automation[], secrets: string[]): ToolResult => {
+        const isWhole = page.length === items.length;
+        const next_cursor = isWhole ? next : (page.at(-1)?.flow.id ?? null);
+        const omitted_secrets = names.length - secrets.length;
+        return result(
+          {
+            automations: page.map(summarizeAutomation),
+            next_cursor,
+            secrets,
+            ...(omitted_secrets > 0 && { omitted_secrets }),
+          },
+          nextPageNote(next_cursor),
+        );
+      };
+      // The other half is left for automations.
+      const count = largestFitting(
+        names.length,
+        (n) => resultBytes(automationsResult([], names.slice(0, n))) <= max_bytes / 2,
+      );
+      return fitItems(items, max_bytes, (page) => automationsResult(page, names.slice(0, count)));
     },
   }),
   defineTool({
@@ -133,7 +154,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
     name: "AUTOMATION_UPDATE",
     title: "Change an automation",
     description:
-      "Replaces the given fields; others keep their values. Without any field, publishes the draft.",
+      "Replaces the given fields of AUTOMATION_CREATE; null removes an optional one. Without any field, publishes the draft.",
     scope,
     idempotent: true,
     openWorld: true,
@@ -248,8 +269,8 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
     name: "AUTOMATION_TRIGGER_TEST",
     title: "Test a trigger",
     description:
-      `Compares an event trigger with the last ${MAX_TESTED} events of its source and type, or with one event, and returns which match and why the others do not. ` +
-      "For a schedule, returns when it fires next. Nothing runs. Send either a trigger of an automation (id and trigger_id) or a new one (trigger).",
+      `Compares an event trigger with the last ${MAX_TESTED} events of its source and type, or with one event, and says which match and why. ` +
+      "For a schedule, returns the next times. Nothing runs. Send id and trigger_id of a trigger, or a new `trigger`.",
     scope,
     readOnly: true,
     input: z.object({
@@ -257,6 +278,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
       trigger_id: triggerId.optional(),
       trigger: briefTriggerField.optional(),
       event_id: z.string().max(100).optional().describe("Only this event"),
+      max_bytes,
     }),
     output: z.object({
       tested: z.number().describe("How many events were tested"),
@@ -282,7 +304,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
         .array(z.string())
         .describe("The next times of a schedule; empty for an event trigger"),
     }),
-    async run(args, { access }) {
+    async run({ max_bytes, ...args }, { access }) {
       const tenant = onlyTenant(access);
       const field = args.trigger ? "trigger" : "trigger_id";
       const { kind, config } = args.trigger
@@ -312,20 +334,22 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
       const listed = [...tested]
         .sort((a, b) => Number(b.matched) - Number(a.matched))
         .slice(0, MAX_LISTED);
-      return result({
-        tested: tested.length,
-        compared,
-        matched: tested.filter(({ matched }) => matched).length,
-        events: listed.map(({ event: { id, source, type, received_at }, matched, reason }) => ({
-          event_id: id,
-          source,
-          type,
-          received_at: new Date(received_at).toISOString(),
-          matched,
-          reason,
-        })),
-        next_fire_times: [],
-      });
+      return fitItems(listed, max_bytes, (events) =>
+        result({
+          tested: tested.length,
+          compared,
+          matched: tested.filter(({ matched }) => matched).length,
+          events: events.map(({ event: { id, source, type, received_at }, matched, reason }) => ({
+            event_id: id,
+            source,
+            type,
+            received_at: new Date(received_at).toISOString(),
+            matched,
+            reason,
+          })),
+          next_fire_times: [],
+        }),
+      );
     },
   }),
 ];

@@ -73,8 +73,24 @@ export const summarizeAutomation = (
   const { id, app, name, description, version, is_published, triggers } =
     viewAutomation(automation);
   const names = triggers.map((trigger) => trigger.name);
-  return { id, app, name, description, version, is_published, triggers: names };
+  return {
+    id,
+    app,
+    name,
+    description: clip(description, 300),
+    version,
+    is_published,
+    triggers: withOmitted(names, 10),
+  };
 };
+
+const clip = (text: string, length: number) =>
+  text.length <= length ? text : `${text.slice(0, length - 1).toWellFormed()}…`;
+
+const withOmitted = (names: string[], length: number): string[] =>
+  names.length <= length
+    ? names
+    : [...names.slice(0, length), `and ${(names.length - length).toLocaleString("en")} more`];
 
 const errorSchema = z.object({ code: z.string(), message: z.string() }).nullable();
 
@@ -105,11 +121,12 @@ export const viewRun = (run: Run): z.input<typeof runSchema> => ({
 export const endedRunSchema = runSchema.extend({ output: z.json() });
 export const viewEndedRun = (run: Run): z.input<typeof endedRunSchema> => ({
   ...viewRun(run),
-  output: shorten(run.output),
+  output: shorten(run.output, MAX_CHARS),
 });
 
-export const wholeRunSchema = endedRunSchema.extend({
-  input: z.json(),
+export const wholeRunSchema = runSchema.extend({
+  input: z.json().optional().describe("On the first page, like `output`"),
+  output: z.json().optional(),
   steps: z
     .array(
       z.object({
@@ -124,41 +141,39 @@ export const wholeRunSchema = endedRunSchema.extend({
     )
     .describe("In the order in which they started"),
   omitted_steps: z.number().describe("How many earlier steps are left out"),
+  next_cursor: z.string().nullable().describe("The cursor of the earlier steps"),
 });
 
 export const MAX_STEPS = 60;
+/** The maximum length of the JSON of a value. */
+export const MAX_CHARS = 4000;
 
-export const viewWholeRun = (
-  run: Run,
-  steps: readonly Step[],
-  total: number,
-): z.input<typeof wholeRunSchema> => ({
-  ...viewEndedRun(run),
-  input: shorten(run.input),
-  steps: steps.map(({ node_id, item, attempt, status, ...step }) => ({
-    node_id,
-    part: item,
-    attempt,
-    status,
-    input: shorten(step.input),
-    output: shorten(step.output),
-    error: step.error && { code: step.error.code, message: step.error.message },
-  })),
-  omitted_steps: total - steps.length,
+export const viewRunValues = ({ input, output }: Run, maxChars: number) => ({
+  output: shorten(output, maxChars),
+  input: shorten(input, maxChars),
 });
 
-const MAX_CHARS = 4000;
+export const viewStep = (
+  { node_id, item, attempt, status, ...step }: Step,
+  maxChars: number,
+): z.input<typeof wholeRunSchema>["steps"][number] => ({
+  node_id,
+  part: item,
+  attempt,
+  status,
+  input: shorten(step.input, maxChars),
+  output: shorten(step.output, maxChars),
+  error: step.error && { code: step.error.code, message: step.error.message },
+});
 
-/**
- * Replaces a large value by the beginning of its JSON, so that a run fits in the context of a model.
- */
-function shorten(value: MaybeLarge): Json {
+/** Replaces a large value by the beginning of its JSON, so that it fits in the context of a model. */
+function shorten(value: MaybeLarge, maxChars: number): Json {
   const text = writeJson(value);
-  if (text.length <= MAX_CHARS) return parseIfLarge(value);
-  return { truncated: true, chars: text.length, json: text.slice(0, MAX_CHARS) };
+  if (text.length <= maxChars) return parseIfLarge(value);
+  return { truncated: true, chars: text.length, json: text.slice(0, maxChars) };
 }
 
-const MAX_NAMES = 100;
+export const MAX_NAMES = 100;
 
 export const connectionSchema = z.object({
   id: z
@@ -168,8 +183,9 @@ export const connectionSchema = z.object({
   status: z.enum(["unknown", "ok", "failed", "needs_authorization"]),
   error: z.string().nullable().describe("The error message of the last check, if it failed"),
   checked_at: z.string().nullable(),
-  tools: z.array(z.string()).describe(`The names of its tools, up to ${MAX_NAMES}`),
-  triggers: z.array(z.string()).describe(`The types of its triggers, up to ${MAX_NAMES}`),
+  tools: z.array(z.string()).describe("The names of its tools"),
+  triggers: z.array(z.string()).describe("The types of its triggers"),
+  omitted: z.number().optional().describe("How many tools and triggers are left out"),
 });
 
 interface ConnectionWithOffers {
@@ -177,36 +193,89 @@ interface ConnectionWithOffers {
   offers: Offers | undefined;
 }
 
-export const viewConnection = ({
-  connection,
-  offers,
-}: ConnectionWithOffers): z.input<typeof connectionSchema> => ({
+const viewStatus = (connection: Connection) => ({
   id: connection.id,
   name: connection.name,
   status: connection.status,
   error: connection.error,
   checked_at: isoOrNull(connection.checked_at),
-  tools: (offers?.tools ?? []).slice(0, MAX_NAMES).map(({ name }) => name),
-  triggers: (offers?.triggers ?? []).slice(0, MAX_NAMES).map(({ type }) => type),
 });
 
-export const checkedConnectionSchema = connectionSchema.extend({
-  tools: z.array(z.object({ name: z.string(), description: z.string(), input_schema: object })),
-  triggers: z.array(z.object({ type: z.string(), description: z.string(), params_schema: object })),
+/** `maxNames`: how many tools and how many triggers it lists. */
+export function viewConnection(
+  { connection, offers }: ConnectionWithOffers,
+  maxNames: number,
+): z.input<typeof connectionSchema> {
+  const tools = (offers?.tools ?? []).map(({ name }) => name);
+  const triggers = (offers?.triggers ?? []).map(({ type }) => type);
+  const omitted = [tools, triggers].reduce(
+    (sum, { length }) => sum + Math.max(0, length - maxNames),
+    0,
+  );
+  return {
+    ...viewStatus(connection),
+    tools: tools.slice(0, maxNames),
+    triggers: triggers.slice(0, maxNames),
+    ...(omitted > 0 && { omitted }),
+  };
+}
+
+const toolSchema = z.object({
+  name: z.string(),
+  description: z.string(),
+  input_schema: object,
 });
+const triggerSchema = z.object({
+  type: z.string(),
+  description: z.string(),
+  params_schema: object,
+});
+
+export const checkedConnectionSchema = connectionSchema.omit({ omitted: true }).extend({
+  tools: z.array(toolSchema),
+  triggers: z.array(triggerSchema),
+  next_cursor: z.string().nullable(),
+});
+
+type Offer =
+  | { kind: "tool"; tool: z.input<typeof toolSchema> }
+  | { kind: "trigger"; trigger: z.input<typeof triggerSchema> };
+
+/**
+ * The tools, then the triggers, without duplicates, which a server may list. A schema or description of
+ * more than `maxChars` is shortened.
+ */
+export function viewOffers(offers: Offers | undefined, maxChars: number): Offer[] {
+  const tools = (offers?.tools ?? []).map(({ name, description, inputSchema }) => ({
+    kind: "tool" as const,
+    tool: {
+      name,
+      description: clip(description, maxChars),
+      input_schema: shorten(inputSchema as Json, maxChars) as JsonObject,
+    },
+  }));
+  const triggers = (offers?.triggers ?? []).map(({ type, description, inputSchema }) => ({
+    kind: "trigger" as const,
+    trigger: {
+      type,
+      description: clip(description, maxChars),
+      params_schema: shorten(inputSchema as Json, maxChars) as JsonObject,
+    },
+  }));
+  return [...new Map([...tools, ...triggers].map((offer) => [offerKey(offer), offer])).values()];
+}
+
+/** A cursor. Servers may use names of any length. */
+export const offerKey = (offer: Offer): string =>
+  clip(offer.kind === "tool" ? `tool:${offer.tool.name}` : `trigger:${offer.trigger.type}`, 500);
 
 export const viewCheckedConnection = (
-  checked: ConnectionWithOffers,
+  connection: Connection,
+  offers: readonly Offer[],
+  next_cursor: string | null,
 ): z.input<typeof checkedConnectionSchema> => ({
-  ...viewConnection(checked),
-  tools: (checked.offers?.tools ?? []).slice(0, MAX_NAMES).map((tool) => ({
-    name: tool.name,
-    description: tool.description,
-    input_schema: tool.inputSchema as JsonObject,
-  })),
-  triggers: (checked.offers?.triggers ?? []).slice(0, MAX_NAMES).map((trigger) => ({
-    type: trigger.type,
-    description: trigger.description,
-    params_schema: trigger.inputSchema as JsonObject,
-  })),
+  ...viewStatus(connection),
+  tools: offers.flatMap((offer) => (offer.kind === "tool" ? [offer.tool] : [])),
+  triggers: offers.flatMap((offer) => (offer.kind === "trigger" ? [offer.trigger] : [])),
+  next_cursor,
 });

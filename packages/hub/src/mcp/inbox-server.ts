@@ -33,14 +33,14 @@ import {
 import { inboxTools } from "./inbox-tools.ts";
 import { createOpenStreams } from "./open-streams.ts";
 import { readCall } from "./read-call.ts";
-import { requestContextOf } from "./request-context.ts";
+import { type RequestContext, requestContextOf } from "./request-context.ts";
 import { createResourceChanges } from "./resource-changes.ts";
 import { resourceSubscriptions } from "./resource-subscriptions.ts";
 import { isClientError, unexpectedError } from "./sdk-errors.ts";
 import { serveCall } from "./serve-call.ts";
 import { createSessions } from "./sessions.ts";
 import { createListenHandler } from "./subscriptions-listen.ts";
-import type { Tool, ToolContext } from "./tool.ts";
+import { type Tool, type ToolContext, toCallToolResult } from "./tool.ts";
 import type { Waits } from "./wait-for-event.ts";
 
 const INSTRUCTIONS =
@@ -82,7 +82,7 @@ export function createInboxServer({
   onError = () => {},
 }: InboxServerOptions): InboxServer {
   const allTools = [...inboxTools, ...moreTools];
-  const tools = new Map(allTools.map((tool) => [tool.name, tool]));
+  const toolsFor = ({ toolset }: RequestContext) => (toolset === "inbox" ? inboxTools : allTools);
   /**
    * `subscribe`: whether the client can get notifications, in a session or by
    * `subscriptions/listen`.
@@ -100,20 +100,22 @@ export function createInboxServer({
         instructions: INSTRUCTIONS,
       },
     );
-    server.setRequestHandler("tools/list", (_, context) => ({
-      tools: allTools
-        .filter(({ scope }) => narrowTo(requestContextOf(context).access, scope))
-        .map(({ listed }) => listed),
-    }));
+    server.setRequestHandler("tools/list", (_, context) => {
+      const requestContext = requestContextOf(context);
+      const tools = toolsFor(requestContext).filter(({ scope }) =>
+        narrowTo(requestContext.access, scope),
+      );
+      return { tools: tools.map(({ listed }) => listed) };
+    });
     server.setRequestHandler("tools/call", async ({ params }, context) => {
       const { mcpReq, http } = context;
-      const tool = tools.get(params.name);
+      const requestContext = requestContextOf(context);
+      const tool = toolsFor(requestContext).find(({ name }) => name === params.name);
       if (!tool)
         throw new ProtocolError(
           ProtocolErrorCode.InvalidParams,
-          `There is no tool ${params.name.slice(0, 100)}.`,
+          `There is no tool ${params.name.slice(0, 100)}${requestContext.toolset ? " at a URL with ?tools=inbox" : ""}.`,
         );
-      const requestContext = requestContextOf(context);
       return server.projectCallToolResult(
         await callTool(tool, params.arguments, {
           inbox,
@@ -198,13 +200,7 @@ export function createInboxServer({
     try {
       // Copied only if needed, because a copy evaluates the getter `signal`.
       const narrowed = access === context.access ? context : { ...context, access };
-      const result = await tool.call(args, narrowed);
-      const { text, json = JSON.stringify(text), note, structured } = result;
-      const blocks = note === undefined ? [json] : [json, note];
-      return {
-        content: blocks.map((block) => ({ type: "text", text: block })),
-        structuredContent: structured,
-      };
+      return toCallToolResult(await tool.call(args, narrowed));
     } catch (error) {
       return errorResult(messageFor(error));
     }
@@ -217,9 +213,16 @@ export function createInboxServer({
 
   return {
     async serve(request, access, reserveBytes) {
+      const toolset = toolsetOf(request);
       const call = await readCall(request, limits);
       if (call instanceof Response) return call;
-      const requestContext = { access, reserveBytes, body: call.body, batch: batchOf(call.body) };
+      const requestContext: RequestContext = {
+        access,
+        reserveBytes,
+        toolset,
+        body: call.body,
+        batch: batchOf(call.body),
+      };
       return (
         (await listenHandler.serve(call.request, requestContext)) ??
         (await sessions.serve(call.request, requestContext)) ??
@@ -232,4 +235,10 @@ export function createInboxServer({
       await Promise.all([sessions.close(), handler.close()]);
     },
   };
+}
+
+function toolsetOf({ url }: Request): RequestContext["toolset"] {
+  const toolset = new URL(url).searchParams.get("tools") ?? undefined;
+  if (toolset === undefined || toolset === "inbox") return toolset;
+  throw new RequestError("invalid", "tools", "must be inbox: /mcp?tools=inbox");
 }

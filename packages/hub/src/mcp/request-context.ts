@@ -11,6 +11,8 @@ export interface RequestContext {
   reserveBytes: ReserveBytes;
   /** The app whose server handles the request; undefined for the inbox. */
   app?: StoredApp;
+  /** The tools that the URL selects; all if undefined. */
+  toolset?: "inbox" | undefined;
   /** The body of a POST; undefined if it is not JSON (read-call.ts). */
   body?: Json | undefined;
   /** Set if the HTTP request contains a JSON-RPC batch. */

@@ -1,5 +1,6 @@
 /** A tool of the inbox server: its description, schemas and handler. */
-import { z } from "zod";
+import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/server";
+import type { z } from "zod";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
 import { assertLengths } from "../lib/assert-lengths.ts";
@@ -7,6 +8,7 @@ import type { Explainer } from "../runs/explain.ts";
 import type { Scope } from "../store/store.ts";
 import type { Access } from "../tenants/authorizer.ts";
 import { argumentError } from "./argument-error.ts";
+import { type ListedSchema, listedInput, listedOutput } from "./listed-schema.ts";
 import type { Waits } from "./wait-for-event.ts";
 
 export interface ToolContext {
@@ -22,7 +24,7 @@ export interface ToolContext {
   progress(done: number, total: number, message: string): void;
 }
 
-interface ToolResult {
+export interface ToolResult {
   /** The text content, which existing clients parse as JSON. */
   text: unknown;
   /** `text` as JSON, if it is already serialized. */
@@ -36,19 +38,36 @@ interface ToolResult {
   structured: Record<string, unknown>;
 }
 
-interface ToolDefinition<Input extends z.ZodObject, Output extends z.ZodObject> {
-  name: string;
-  title: string;
-  description: string;
-  scope: Scope;
-  input: Input;
-  output: Output;
+/** Clients get the data twice: some show only the text to their model, others only the structured content. */
+export function toCallToolResult({
+  text,
+  json = JSON.stringify(text),
+  note,
+  structured,
+}: ToolResult): CallToolResult {
+  const blocks = note === undefined ? [json] : [json, note];
+  return {
+    content: blocks.map((block) => ({ type: "text", text: block })),
+    structuredContent: structured,
+  };
+}
+
+interface Hints {
   readOnly?: boolean;
   idempotent?: boolean;
   /** True if the tool deletes something. */
   destructive?: boolean;
   /** True if the tool may affect systems other than the hub. */
   openWorld?: boolean;
+}
+
+interface ToolDefinition<Input extends z.ZodObject, Output extends z.ZodObject> extends Hints {
+  name: string;
+  title: string;
+  description: string;
+  scope: Scope;
+  input: Input;
+  output: Output;
   run(args: z.infer<Input>, context: ToolContext): Promise<ToolResult>;
 }
 
@@ -60,27 +79,32 @@ export interface Tool {
     name: string;
     title: string;
     description: string;
-    inputSchema: { type: "object"; [key: string]: unknown };
-    outputSchema: { type: "object"; [key: string]: unknown };
-    annotations: {
-      readOnlyHint: boolean;
-      idempotentHint: boolean;
-      destructiveHint: boolean;
-      openWorldHint: boolean;
-    };
+    inputSchema: ListedSchema;
+    outputSchema: ListedSchema;
+    annotations: ToolAnnotations;
   };
   /** Throws a `RequestError` if the arguments are invalid. */
   call(args: unknown, context: ToolContext): Promise<ToolResult>;
 }
 
-const schemaOf = (schema: z.ZodObject, io: "input" | "output") =>
-  z.toJSONSchema(schema, { io, unrepresentable: "any" }) as { type: "object" };
+/** Leaves out the hints that have their default of the specification, or no meaning for a tool that only reads. */
+const annotationsOf = ({
+  readOnly = false,
+  idempotent = false,
+  destructive = false,
+  openWorld = false,
+}: Hints): ToolAnnotations => ({
+  ...(readOnly
+    ? { readOnlyHint: true }
+    : { destructiveHint: destructive, ...(idempotent && { idempotentHint: true }) }),
+  ...(!openWorld && { openWorldHint: false }),
+});
 
 /** Defines a tool. The schemas are converted to JSON Schema here, once instead of for every request. */
 export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject>(
   definition: ToolDefinition<Input, Output>,
 ): Tool {
-  const { name, title, description, scope, output, readOnly = false } = definition;
+  const { name, title, description, scope, output } = definition;
   // If a misspelled filter were ignored, the caller would get more results than it asked for.
   const input = definition.input.strict();
   return {
@@ -90,14 +114,9 @@ export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject
       name,
       title,
       description,
-      inputSchema: schemaOf(input, "input"),
-      outputSchema: schemaOf(output, "output"),
-      annotations: {
-        readOnlyHint: readOnly,
-        idempotentHint: definition.idempotent ?? readOnly,
-        destructiveHint: definition.destructive ?? false,
-        openWorldHint: definition.openWorld ?? false,
-      },
+      inputSchema: listedInput(input),
+      outputSchema: listedOutput(output),
+      annotations: annotationsOf(definition),
     },
     async call(args, context) {
       assertLengths(input, args);
