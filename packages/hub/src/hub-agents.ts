@@ -28,6 +28,7 @@ import { createLastUse } from "./tenants/last-use.ts";
 import type { TokenLookup } from "./tenants/local-token.ts";
 import { createStreamSlots, type StreamSlots } from "./tenants/stream-slots.ts";
 import { LOCAL_TENANT } from "./tenants/tenancy.ts";
+import { createTenantChoice } from "./tenants/tenant-choice.ts";
 
 export interface HubAgentsOptions {
   store: Store;
@@ -46,12 +47,14 @@ export function createHubAgents(options: HubAgentsOptions) {
   const { store, ports, settings, inbox, explainer, calls, onError } = options;
   const { timers } = ports;
   const { version, keepRunsMs, publicUrl } = settings;
+  const describeTenantChoice = createTenantChoice(store);
   const authorizer = createAuthorizer({
     store: options.tokens,
     now: timers.now,
     monotonic: timers.monotonic,
     // The tenants of a token for `*`. With many tenants, each request must name one.
     everyTenant: settings.tenancy === "single" ? [LOCAL_TENANT] : undefined,
+    describeTenantChoice,
     onUsed: createLastUse(store, timers, onError),
     onError,
   });
@@ -87,6 +90,7 @@ export function createHubAgents(options: HubAgentsOptions) {
       moreTools: [...automationTools(automations), ...automationRunTools(automations)],
       store,
       authorizer,
+      describeTenantChoice,
       events: context,
       version,
       limits: settings.limits,

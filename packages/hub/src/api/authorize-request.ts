@@ -42,9 +42,7 @@ export function createAuthorizeRequest({
     const url = new URL(request.url);
     const tenant =
       requirement.tenant ??
-      url.searchParams.get("tenant") ??
-      headers.get("x-signalbox-tenant") ??
-      undefined;
+      (url.searchParams.get("tenant") || headers.get("x-signalbox-tenant") || undefined);
     const authorization = headers.get("authorization");
     // A proxy may have its own credentials in `Authorization`, such as Basic.
     const hasBearer = bearerToken(authorization) !== undefined;

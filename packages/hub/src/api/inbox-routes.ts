@@ -11,7 +11,7 @@ import { RequestError } from "../lib/request-error.ts";
 import type { AppServers } from "../mcp/app-server.ts";
 import type { InboxServer } from "../mcp/inbox-server.ts";
 import type { Scope } from "../store/store.ts";
-import { type Access, Denied } from "../tenants/authorizer.ts";
+import { type Access, Denied, type Requirement } from "../tenants/authorizer.ts";
 import type { AuthorizeRequest } from "./authorize-request.ts";
 import { createByteReservations } from "./byte-reservations.ts";
 import { inboxQuery, markProcessedBody } from "./described-routes.ts";
@@ -35,9 +35,13 @@ const queryOf = (c: Context) =>
 export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest }: InboxRoutes): void {
   const reservationsOf = createByteReservations();
   const authorized =
-    (scope: Scope, handle: (c: Context, access: Access, reserveBytes: ReserveBytes) => Promise<Response>) =>
+    (
+      scope: Scope,
+      handle: (c: Context, access: Access, reserveBytes: ReserveBytes) => Promise<Response>,
+      requirement: Pick<Requirement, "mayChooseTenantLater"> = {},
+    ) =>
     async (c: Context): Promise<Response> => {
-      const access = await authorizeRequest(c.req.raw, { scope });
+      const access = await authorizeRequest(c.req.raw, { scope, ...requirement });
       if (access instanceof Denied) return deniedResponse(access);
       try {
         return await handle(c, access, reservationsOf(c, access.token));
@@ -69,7 +73,7 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest }
   }));
   app.all("/mcp", authorized("inbox:read", async (c, access, reserveBytes) => {
     return discardBodyIf413(c, await mcp.serve(c.req.raw, access, reserveBytes));
-  }));
+  }, { mayChooseTenantLater: true }));
   if (apps)
     app.all("/mcp/:app", authorized("flows:call", async (c, access, reserveBytes) => {
       return discardBodyIf413(c, await apps.serve(c.req.raw, c.req.param("app") ?? "", access, reserveBytes));

@@ -9,6 +9,7 @@ import {
   ProtocolError,
   ProtocolErrorCode,
 } from "@modelcontextprotocol/server";
+import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { eventsCapability } from "../deliver/events-draft.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
@@ -17,6 +18,7 @@ import { messageWithField, RequestError } from "../lib/request-error.ts";
 import type { Explainer } from "../runs/explain.ts";
 import type { Store } from "../store/store.ts";
 import { type Access, type Authorizer, narrowTo, roleHint } from "../tenants/authorizer.ts";
+import { type DescribeTenantChoice, TENANT_CHOICE } from "../tenants/tenant-choice.ts";
 import { errorResult } from "./app-results.ts";
 import { batchOf } from "./batch.ts";
 import { addEventsDraft } from "./events/add-events-draft.ts";
@@ -39,7 +41,7 @@ import { resourceSubscriptions } from "./resource-subscriptions.ts";
 import { isClientError, unexpectedError } from "./sdk-errors.ts";
 import { serveCall } from "./serve-call.ts";
 import { createSessions } from "./sessions.ts";
-import { createListenHandler } from "./subscriptions-listen.ts";
+import { createListenHandler, isListenRequest } from "./subscriptions-listen.ts";
 import { type Tool, type ToolContext, toCallToolResult } from "./tool.ts";
 import type { Waits } from "./wait-for-event.ts";
 
@@ -57,6 +59,8 @@ export interface InboxServerOptions {
   moreTools?: readonly Tool[];
   store: Pick<Store, "subscribe">;
   authorizer: Pick<Authorizer, "watch">;
+  /** The error of a request for data of a tenant, if the access has no tenants. */
+  describeTenantChoice?: DescribeTenantChoice;
   /** Enables the draft of MCP Events. */
   events?: EventsContext | undefined;
   version: string;
@@ -76,6 +80,7 @@ export function createInboxServer({
   moreTools = [],
   store,
   authorizer,
+  describeTenantChoice = async () => TENANT_CHOICE,
   events,
   version,
   limits,
@@ -144,11 +149,16 @@ export function createInboxServer({
     server.setRequestHandler("resources/templates/list", () => ({
       resourceTemplates: inboxResourceTemplates,
     }));
-    server.setRequestHandler("resources/read", ({ params }, context) => {
+    server.setRequestHandler("resources/read", async ({ params }, context) => {
       const { access, reserveBytes } = requestContextOf(context);
-      return readInboxResource(inbox, access, params.uri, reserveBytes).catch(throwProtocolError);
+      try {
+        await assertTenant(access);
+        return await readInboxResource(inbox, access, params.uri, reserveBytes);
+      } catch (error) {
+        throwProtocolError(error);
+      }
     });
-    addEventsDraft(server, events);
+    addEventsDraft(server, events, assertTenant);
     server.setRequestHandler("prompts/list", () => ({ prompts: inboxPrompts }));
     server.setRequestHandler("prompts/get", ({ params }) =>
       getInboxPrompt(params.name, params.arguments),
@@ -174,7 +184,9 @@ export function createInboxServer({
   const sessions = createSessions({
     createServer: () => createServer({ subscribe: true }),
     subscriptions: resourceSubscriptions((uri, access) =>
-      isInboxResource(inbox, access, uri).catch(throwProtocolError),
+      assertTenant(access)
+        .then(() => isInboxResource(inbox, access, uri))
+        .catch(throwProtocolError),
     ),
     changes,
     streams,
@@ -184,8 +196,17 @@ export function createInboxServer({
   /** Hides the messages of unexpected errors, which the SDK would send to the client. */
   function throwProtocolError(error: unknown): never {
     if (error instanceof ProtocolError) throw error;
-    throw new ProtocolError(ProtocolErrorCode.InternalError, messageFor(error));
+    const isInvalid = error instanceof RequestError && error.code === "invalid";
+    const code = isInvalid ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
+    throw new ProtocolError(code, messageFor(error));
   }
+
+  /** A client of an operator can connect without a tenant, but gets no data then. */
+  async function assertTenant({ tenants }: Access): Promise<void> {
+    if (tenants.length === 0) throw await tenantError();
+  }
+  const tenantError = async () =>
+    new RequestError("invalid", "tenant", await describeTenantChoice());
 
   async function callTool(
     tool: Tool,
@@ -198,6 +219,7 @@ export function createInboxServer({
         `The token lacks the scope ${tool.scope}, which ${tool.name} requires.${roleHint(context.access)}`,
       );
     try {
+      await assertTenant(access);
       // Copied only if needed, because a copy evaluates the getter `signal`.
       const narrowed = access === context.access ? context : { ...context, access };
       return toCallToolResult(await tool.call(args, narrowed));
@@ -223,6 +245,8 @@ export function createInboxServer({
         body: call.body,
         batch: batchOf(call.body),
       };
+      if (access.tenants.length === 0 && isListenRequest(call.request))
+        return invalidParams(call.body, messageWithField(await tenantError()));
       return (
         (await listenHandler.serve(call.request, requestContext)) ??
         (await sessions.serve(call.request, requestContext)) ??
@@ -236,6 +260,12 @@ export function createInboxServer({
     },
   };
 }
+
+const invalidParams = (body: Json | undefined, message: string): Response => {
+  const id = isObject(body) ? (body.id ?? null) : null;
+  const error = { code: ProtocolErrorCode.InvalidParams, message };
+  return Response.json({ jsonrpc: "2.0", id, error }, { status: 400 });
+};
 
 function toolsetOf({ url }: Request): RequestContext["toolset"] {
   const toolset = new URL(url).searchParams.get("tools") ?? undefined;

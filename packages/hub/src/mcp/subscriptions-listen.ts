@@ -47,6 +47,10 @@ export interface ListenHandler {
   serve(request: Request, requestContext: RequestContext): Promise<Response | undefined>;
 }
 
+/** The SDK rejects a request if its header and its body name different methods. */
+export const isListenRequest = ({ headers }: Request): boolean =>
+  headers.get("mcp-method") === "subscriptions/listen";
+
 const listenSchema = z.object({
   params: z.object({ notifications: z.object({ resourceSubscriptions: z.array(z.string()) }) }),
 });
@@ -89,8 +93,7 @@ export function createListenHandler({
 
   return {
     async serve(request, requestContext) {
-      // The SDK rejects a request if its header and its body name different methods.
-      if (request.headers.get("mcp-method") !== "subscriptions/listen") return undefined;
+      if (!isListenRequest(request)) return undefined;
       const { access } = requestContext;
       const { uris, eventOf } = watchedResources(requestContext.body, requestContext);
       let watch: Watch | undefined;

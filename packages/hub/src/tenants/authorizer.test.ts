@@ -123,6 +123,15 @@ describe("authorize", () => {
     expect(await authorize("Bearer every", { tenant: "acme" })).toMatchObject({
       tenants: ["acme"],
     });
+    const later = { mayChooseTenantLater: true };
+    expect(await authorize("Bearer every", later)).toMatchObject({ tenants: [] });
+    expect(await authorize("Bearer every", { ...later, tenant: "acme" })).toMatchObject({
+      tenants: ["acme"],
+    });
+    await add("named", { tenants: ["acme"] });
+    expect(await authorize("Bearer named", { ...later, tenant: "umbrella" })).toMatchObject({
+      code: "no_tenant",
+    });
     const singleTenant = await setup({ everyTenant: ["local"] });
     await singleTenant.add("every", { tenants: ["*"] });
     expect(await singleTenant.authorize("Bearer every")).toMatchObject({ tenants: ["local"] });

@@ -9,6 +9,7 @@ import { sha256Hex } from "../lib/hmac.ts";
 import type { Scope } from "../store/store.ts";
 import { allows, commonScopes, type GrantedToken, roleHint, scopesIn } from "./granted-scopes.ts";
 import type { TokenLookup } from "./local-token.ts";
+import { type DescribeTenantChoice, TENANT_CHOICE } from "./tenant-choice.ts";
 import { EVERY_TENANT } from "./tokens.ts";
 
 export { allows, roleHint } from "./granted-scopes.ts";
@@ -62,6 +63,11 @@ export interface Requirement {
   tenant?: string | undefined;
   /** False for data that all tenants share: a request with a token for `*` then needs no tenant. */
   needsTenant?: boolean | undefined;
+  /**
+   * Whether a request with a token for `*` may name no tenant, although data belongs to tenants. Its access
+   * then has no tenants.
+   */
+  mayChooseTenantLater?: boolean | undefined;
 }
 
 export interface AuthorizerOptions {
@@ -71,6 +77,8 @@ export interface AuthorizerOptions {
   monotonic?: () => number;
   /** The tenants of a token for `*`; if undefined, its requests must name a tenant. */
   everyTenant: readonly string[] | undefined;
+  /** The message to a token for `*` whose request names no tenant. */
+  describeTenantChoice?: DescribeTenantChoice | undefined;
   /** How often the tokens of `watch` are checked again. */
   recheckMs?: number;
   /** Called for each authorized request. */
@@ -111,6 +119,7 @@ export function createAuthorizer({
   now,
   monotonic = now,
   everyTenant,
+  describeTenantChoice = async () => TENANT_CHOICE,
   recheckMs = 2_000,
   onUsed = () => {},
   onError = () => {},
@@ -173,6 +182,7 @@ export function createAuthorizer({
   return {
     async authorize(authorization, requirement = {}) {
       const { session, scope, tenant, needsTenant = true, audiences = [] } = requirement;
+      const { mayChooseTenantLater = false } = requirement;
       const bearer = bearerToken(authorization);
       const secret = bearer ?? session;
       if (secret === undefined) return unauthorized("missing");
@@ -188,8 +198,13 @@ export function createAuthorizer({
         return unauthorized("expired", kind);
       if (token.roles === "unconfirmed") return UNCONFIRMED;
       const tokenTenants = tenantsFor(token, tenant, everyTenant);
-      if (tokenTenants.length === 0 && (needsTenant || tenant !== undefined))
-        return new Denied(403, "no_tenant", noTenantMessage(token, tenant));
+      if (tokenTenants.length === 0 && (needsTenant || tenant !== undefined)) {
+        const canChoose = tenant === undefined && token.person === null;
+        if (!canChoose || !mayChooseTenantLater) {
+          const message = canChoose ? await describeTenantChoice() : noTenantMessage(tenant);
+          return new Denied(403, "no_tenant", message);
+        }
+      }
       const tenants = tenantsWith(token, tokenTenants, scope);
       const scopes = commonScopes(token, tenants);
       if (scope !== undefined && !allows({ scopes }, scope))
@@ -268,11 +283,10 @@ const tenantsWith = (
     ? tenants
     : tenants.filter((tenant) => allows({ scopes: scopesIn(token, tenant) }, scope));
 
-function noTenantMessage({ person }: GrantedToken, tenant: string | undefined): string {
+function noTenantMessage(tenant: string | undefined): string {
   if (tenant === EVERY_TENANT) return "The token is not valid for all tenants (*).";
-  if (tenant !== undefined) return "The token has no access to this tenant.";
-  return person === null
-    ? "The token is valid for all tenants: name one with ?tenant=…"
+  return tenant !== undefined
+    ? "The token has no access to this tenant."
     : "Neither your account nor an organization of which you are a member has installed the GitHub App of this hub.";
 }
 

@@ -81,6 +81,19 @@ describe("the banner", () => {
     expect(bannerOf({})).toMatch(/Settings → Webhooks → Add webhook/);
   });
 
+  it("shows an MCP configuration for one of many tenants, which the admin token needs", () => {
+    const env = { SIGNALBOX_TENANCY: "github", SIGNALBOX_PUBLIC_URL: "https://hub.example" };
+    const text = bannerOf(env, { tenant: { id: "100", name: "acme" } });
+    expect(text).toContain('"url": "https://hub.example/mcp?tenant=100"');
+    expect(text).toContain("token create NAME --tenant 100 creates the <token>");
+    expect(text).toMatch(/Tenant 100 is acme; `npx signalbox tenant list` lists all/);
+    const empty = bannerOf(env);
+    expect(empty).toContain('"url": "https://hub.example/mcp"');
+    expect(empty).toContain("add ?tenant=ID when there are tenants");
+    const single = bannerOf({}, { tenant: { id: "local", name: null } });
+    expect(single).not.toContain("?tenant=");
+  });
+
   it("warns that GITHUB_CLIENT_ID has no effect with one tenant", () => {
     const env = { GITHUB_CLIENT_ID: "Iv23liabc", GITHUB_CLIENT_SECRET: "abcdef" };
     expect(bannerOf(env)).toMatch(/GITHUB_CLIENT_ID has no effect.*SIGNALBOX_TENANCY=github/s);

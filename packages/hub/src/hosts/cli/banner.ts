@@ -4,14 +4,19 @@ import { lacksProxyHeader } from "../hub-settings.ts";
 import type { RunningHub } from "../node/start-hub.ts";
 import type { Settings } from "../settings.ts";
 import { program } from "./program.ts";
-import { sameHubFlags } from "./same-hub-flags.ts";
+import { quoteForShell, sameHubFlags } from "./same-hub-flags.ts";
 import { bold, cyan, dim, green, yellow } from "./style.ts";
 
 /** Formats the text that `serve` prints: addresses, warnings, and lines to paste into other programs. */
 export function formatBanner(hub: RunningHub, settings: Settings, version: string): string {
   const { local, sender } = addressesOf(hub, settings);
   const command = (text: string) => commandFor(text, settings);
-  const tenantFlag = settings.tenancy === "github" ? " --tenant ACCOUNT_ID" : "";
+  const tenant = settings.tenancy === "github" ? hub.tenant : undefined;
+  const tenantFlag =
+    settings.tenancy === "github"
+      ? ` --tenant ${tenant ? quoteForShell(tenant.id) : "ACCOUNT_ID"}`
+      : "";
+  const tenantQuery = tenant ? `?tenant=${encodeURIComponent(tenant.id)}` : "";
   const label = (text: string) => dim(text.padEnd(10));
   const lines = [
     "",
@@ -78,9 +83,10 @@ export function formatBanner(hub: RunningHub, settings: Settings, version: strin
     `    claude mcp add --transport http signalbox ${local}/mcp`,
     "",
     `  ${bold("MCP client without a browser")}   ${dim(".mcp.json, or your client's configuration file")}`,
-    `    { "mcpServers": { "signalbox": { "type": "http", "url": "${local}/mcp",`,
+    `    { "mcpServers": { "signalbox": { "type": "http", "url": "${local}/mcp${tenantQuery}",`,
     '        "headers": { "Authorization": "Bearer <token>" } } } }',
     dim(`    ${command(`token create NAME${tenantFlag}`)} creates the <token>.`),
+    ...(settings.tenancy === "github" ? [dim(`    ${describeTenant(tenant, command)}`)] : []),
     "",
     dim("  Ctrl+C stops the hub after it has finished the accepted requests."),
     "",
@@ -95,6 +101,12 @@ const commandFor = (text: string, settings: Settings): string =>
 /** Returns the command that creates an admin token for all tenants. */
 export const operatorTokenCommand = (settings: Settings): string =>
   commandFor(CREATE_OPERATOR_TOKEN, settings);
+
+/** The admin token is valid for all tenants, so its clients must choose one. */
+const describeTenant = (tenant: RunningHub["tenant"], command: (text: string) => string): string =>
+  tenant
+    ? `Tenant ${tenant.id}${tenant.name === null ? "" : ` is ${tenant.name}`}; \`${command("tenant list")}\` lists all. The admin token needs ?tenant=.`
+    : "With the admin token, add ?tenant=ID when there are tenants: the tools list them.";
 
 const describeWebhook = (sender: string, settings: Settings): string[] => [
   `  ${bold("GitHub")}   ${dim("Settings → Webhooks → Add webhook")}`,

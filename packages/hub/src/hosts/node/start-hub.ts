@@ -11,7 +11,7 @@ import { sources } from "../../ingest/sources/index.ts";
 import { createSeal } from "../../lib/seal.ts";
 import { createOutageLog, type OutageLog } from "../../store/outage-log.ts";
 import { isStorageUnavailable } from "../../store/storage-unavailable.ts";
-import type { Store } from "../../store/store.ts";
+import type { Store, Tenant } from "../../store/store.ts";
 import { hasOperatorToken } from "../../tenants/operator-token.ts";
 import { ensureAdminToken, randomSecret } from "../../tenants/tokens.ts";
 import { effectiveSettings } from "../effective-settings.ts";
@@ -62,6 +62,8 @@ export interface RunningHub {
   adminToken: string | undefined;
   /** Whether an admin token for all tenants is active. */
   hasOperatorToken: boolean;
+  /** One of the tenants, if there is one, for examples. */
+  tenant: Pick<Tenant, "id" | "name"> | undefined;
   /** The path and fragment of the link that opens the web UI and signs in. It works once. */
   signInPath: string;
   stop(): Promise<void>;
@@ -166,6 +168,7 @@ async function startOnce(
     const { url } = server;
     const started = await hub.start(url);
     const signInPath = await hub.createSignInPath();
+    const tenant = (await store.listTenants("", 1)).find(({ deleting }) => !deleting);
     // A generated token is printed only once, so it is created last: no later query can fail.
     const adminToken = await ensureAdminToken(store, resolvedSettings.adminToken, Date.now());
     const hasToken = adminToken !== undefined || (await hasOperatorToken(store, Date.now()));
@@ -186,6 +189,7 @@ async function startOnce(
       ...started,
       adminToken,
       hasOperatorToken: hasToken,
+      tenant,
       signInPath,
       url,
       localUrl: local,

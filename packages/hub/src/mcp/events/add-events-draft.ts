@@ -11,6 +11,7 @@ import {
   unsubscribeParams,
 } from "../../deliver/events-draft.ts";
 import { messageWithField, RequestError } from "../../lib/request-error.ts";
+import type { Access } from "../../tenants/authorizer.ts";
 import { toProtocolError } from "../app-results.ts";
 import { backPressureOf } from "../back-pressure.ts";
 import { requestContextOf } from "../request-context.ts";
@@ -22,7 +23,12 @@ import { type Exchange, streamEvents } from "./stream.ts";
 
 const anyParams = z.looseObject({});
 
-export function addEventsDraft(server: Server, events: EventsContext | undefined): void {
+/** `assertTenant` rejects if the access has no tenants. */
+export function addEventsDraft(
+  server: Server,
+  events: EventsContext | undefined,
+  assertTenant: (access: Access) => Promise<void>,
+): void {
   if (!events) return;
   const { subscriber, onError } = events;
 
@@ -40,6 +46,7 @@ export function addEventsDraft(server: Server, events: EventsContext | undefined
       const requestContext = requestContextOf(context);
       try {
         const params = schema.parse(rawParams);
+        await assertTenant(requestContext.access);
         return await handle(
           params,
           { ...requestContext, backPressure: backPressureOf(requestContext.access) },
