@@ -185,6 +185,29 @@ it("the server in the guide passes checks of the contract kit, and sends events"
   }
 });
 
+// With the default storage, `notify` resolves only when the event is delivered.
+it.each(["file storage", "default storage"])(
+  "the code of the guide tests the server of the guide with the %s",
+  async (storage) => {
+    const guide = readFileSync(join(root, "docs/trigger-servers.md"), "utf8");
+    const [server = ""] = (/```js\n(.*?)```/s.exec(guide)?.[1] ?? "").split("setInterval(");
+    const [code = ""] = /import \{ testTriggers \}.*?(?=```)/s.exec(guide) ?? [];
+    const url = `127.0.0.1:${await findFreePort()}`;
+    const text = `${server}\n${code}\nconsole.log({ ok });\nprocess.exit();`
+      .replace("port: 3000", `port: ${url.split(":")[1]}`)
+      .replace("127.0.0.1:3000", url)
+      .replace("triggers.json", "guide-test.json");
+    writeFileSync(
+      join(folder, "guide-test.js"),
+      storage === "default storage" ? text.replace(/^ *storage: .*$/m, "") : text,
+    );
+    const { stdout } = await run(process.execPath, ["guide-test.js"], { cwd: folder });
+    expect(stdout).toContain("✓ keeps an event after 401 until a valid token arrives");
+    expect(stdout).not.toContain("✗");
+    expect(stdout).toMatch(/\{ ok: true \}$/m);
+  },
+);
+
 async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

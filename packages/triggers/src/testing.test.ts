@@ -167,6 +167,31 @@ it("reports the defects of a server", async () => {
   ]);
 });
 
+it("fails with the likely cause, and ends, if `fire` never resolves", async () => {
+  const triggers = createTriggers({ definitions: [{ type: "push", description: "A push." }] });
+  cleanups.push(() => triggers.close());
+  const url = await serve((server) => {
+    for (const { name, config, handler } of triggers.tools())
+      server.registerTool(name, config, handler);
+  });
+  const options = { print: () => {}, waitMs: 20, quietMs: 20 };
+  const messageOf = async (fire: () => unknown) => {
+    const { ok, checks } = await testTriggers(url, { ...options, fire });
+    expect(ok).toBe(false);
+    return checks.find(({ name }) => name === "sends an event with token, type, data and id")
+      ?.message;
+  };
+  const endless = () => new Promise(() => {});
+  expect(await messageOf(endless)).toMatch(
+    /^the promise of `fire` did not resolve within 0\.02 s, and no callback arrived: .* unable to reach http:\/\/127\.0\.0\.1:\d+\/callback/,
+  );
+  expect(await messageOf(() => {})).toBe("callback 1 did not arrive within 0.02 s");
+  const failing = async () => {
+    throw new Error("HTTP 500");
+  };
+  expect(await messageOf(failing)).toBe("fire failed: HTTP 500");
+});
+
 it("fails for a URL without an MCP server, and for a server without triggers", async () => {
   const pageUrl = await listen(createServer((_, response) => response.end("Hello")));
   expect(await testTriggers(pageUrl, quickOptions)).toMatchObject({

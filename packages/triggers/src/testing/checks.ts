@@ -44,7 +44,13 @@ export interface Connection {
   /** Like `configure`, but fails unless the answer is `{ success: true }`. */
   enable(change?: object): Promise<void>;
   disable(change?: object): Promise<void>;
+  /** Calls `fire` and waits until it has ended. Fails after a deadline. */
   fire(): Promise<void>;
+  /**
+   * Starts `fire`. The returned function waits until it has ended. A check that delays the delivery
+   * must not wait for `fire` before, because `notify` may resolve only when the event is delivered.
+   */
+  startFire(): () => Promise<void>;
 }
 
 export interface Check {
@@ -315,12 +321,13 @@ export const checks: Check[] = [
     async run({ connection, token, respondWith, waitForCallbacks }) {
       respondWith((callback) => (callback.token === token("valid") ? 202 : 401));
       await connection.enable();
-      await connection.fire();
+      const waitForFire = connection.startFire();
       await waitForCallbacks(1);
       await connection.enable({ callbackToken: token("valid") });
       await waitForCallbacks(1, token("valid")).catch(() => {
         throw new Error("the event was not sent with the new token");
       });
+      await waitForFire();
     },
   },
   {

@@ -47,16 +47,31 @@ export async function openMcpCalls(
     });
   }
 
-  /** Throws if the response is an error of the protocol. */
-  async function request(method: string, params: object, extraHeaders?: Record<string, string>) {
-    const id = nextId++;
+  async function exchange(
+    id: number,
+    method: string,
+    params: object,
+    extraHeaders?: Record<string, string>,
+  ) {
     const response = isStateless
       ? await post(
           { id, method, params: { ...params, _meta: META } },
           { ...routingHeaders(method, params), ...extraHeaders },
         )
       : await post({ id, method, params }, extraHeaders);
-    const text = await response.text();
+    return { response, text: await response.text() };
+  }
+
+  /** Throws if the response is an error of the protocol. */
+  async function request(method: string, params: object, extraHeaders?: Record<string, string>) {
+    const id = nextId++;
+    const { response, text } = await exchange(id, method, params, extraHeaders).catch((error) => {
+      if (error.name !== "TimeoutError") throw error;
+      throw new Error(
+        `the server did not complete its response to ${method} within ${TIMEOUT_MS / 1000} s`,
+        { cause: error },
+      );
+    });
     const answer = parseMessages(text).find((message) => message.id === id);
     if (isObject(answer?.result)) return { response, result: answer.result };
     const error = isObject(answer?.error) ? answer.error.message : text.slice(0, 300);

@@ -9,7 +9,7 @@ import { type McpCalls, openMcpCalls } from "./mcp-calls.ts";
 export interface TestTriggersOptions {
   /**
    * Makes the server send an event of this type, with these values in its data, to a connection.
-   * Without `fire`, callbacks are not checked.
+   * Without `fire`, callbacks are not checked. The checks wait for the promise that it returns.
    */
   fire?: (event: { connectionId: string; type: string; params: Values }) => unknown;
   /** The trigger to test; default: the first one of TRIGGER_LIST. */
@@ -20,7 +20,7 @@ export interface TestTriggersOptions {
   headers?: Record<string, string>;
   /** The address at which callbacks are received; default: a free port of 127.0.0.1. */
   callback?: { host?: string; port?: number; publicUrl?: string };
-  /** How long an expected callback may take; default 10 s. */
+  /** How long `fire` and an expected callback may take; default 10 s. */
   waitMs?: number;
   /** How long a check waits to be sure that no callback arrives; default 1 s. */
   quietMs?: number;
@@ -142,6 +142,32 @@ function createCheckContext(
   const cleanups: (() => Promise<void>)[] = [];
   /** How many callbacks the check has waited for. */
   let expectedCount = 0;
+  let fireError: Error | undefined;
+
+  const startFire = (connectionId: string) => {
+    let hasEnded = false;
+    const call = async () => fire?.({ connectionId, type: trigger.type, params });
+    call()
+      .catch((error) => {
+        fireError = new Error(`fire failed: ${messageOf(error)}`, { cause: error });
+      })
+      .finally(() => {
+        hasEnded = true;
+      });
+    return async () => {
+      await waitFor(() => hasEnded, waitMs);
+      if (fireError) throw fireError;
+      assert(hasEnded, describeFireTimeout());
+    };
+  };
+  const describeFireTimeout = () => {
+    const { length } = received();
+    const cause =
+      length === 0
+        ? `no callback arrived: if \`fire\` waits for the delivery, the server may be unable to reach ${receiver.url} (see the option \`callback\`)`
+        : `the number of callbacks that arrived is ${length}: \`fire\` may wait for a callback that this check has not accepted, or for something else`;
+    return `the promise of \`fire\` did not resolve within ${waitMs / 1000} s, and ${cause}`;
+  };
 
   const connect = (name: string): Connection => {
     const connectionId = `test-${name}-${prefix}`;
@@ -178,9 +204,8 @@ function createCheckContext(
         cleanups.push(() => disable(change));
         await configureSuccessfully(change);
       },
-      async fire() {
-        await fire?.({ connectionId, type: trigger.type, params });
-      },
+      fire: () => startFire(connectionId)(),
+      startFire: () => startFire(connectionId),
     };
   };
 
@@ -206,8 +231,10 @@ function createCheckContext(
     async waitForCallbacks(count, token) {
       const matching = () =>
         received().filter((callback) => token === undefined || callback.token === token);
-      const haveArrived = await waitFor(() => matching().length >= count, waitMs);
-      assert(haveArrived, `callback ${count} did not arrive within ${waitMs / 1000} s`);
+      const hasEnough = () => matching().length >= count;
+      await waitFor(() => hasEnough() || fireError !== undefined, waitMs);
+      if (fireError) throw fireError;
+      assert(hasEnough(), `callback ${count} did not arrive within ${waitMs / 1000} s`);
       expectedCount = received().length;
       return matching();
     },
