@@ -38,7 +38,7 @@ export class AnalysisMissing extends Error {
   }
 }
 
-export type FlowAnalysis = Required<Omit<ValidationContext, "calls">>;
+type FlowAnalysis = Required<Omit<ValidationContext, "calls">>;
 
 /** Returns the analysis of a tenant's flow. Throws `AnalysisMissing` if data is not loaded yet. */
 export type RequireAnalysis = (tenant: string, flow: Pick<FlowDraft, "nodes">) => FlowAnalysis;

@@ -11,6 +11,7 @@ import {
   createFlows,
   type DescribedFlow,
   type FlowChange,
+  type FlowKey,
   type Flows,
   type NewNode,
 } from "./flows.ts";
@@ -56,6 +57,41 @@ const callNode = (flow: string, trigger: string): NewNode => ({
 });
 const end: NewNode = { id: "end", type: "Return", name: "End" };
 const warningCodes = ({ warnings }: DescribedFlow) => warnings.map(({ code }) => code);
+
+it("does not publish a call without a required argument, and warns callers of new parameters", async () => {
+  const withParameter = {
+    ...tool("Weather"),
+    parameters: { toolDescription: "x", parameters: [{ name: "city" }] },
+  };
+  const callee = await make("Weather", end);
+  const caller = await make("Caller", callNode(callee.id, "weather"));
+  const keys = [callee, caller].map(({ id }) => ({ tenant, id })) as [FlowKey, FlowKey];
+  for (const key of keys) await flows.publish(key, details);
+  const nodes = [withParameter, end];
+  await flows.change(keys[0], { nodes });
+  // The published version has no parameters yet.
+  expect(warningCodes(await flows.get(tenant, caller.id))).toEqual([]);
+  await flows.publish(keys[1], details);
+  await flows.publish(keys[0], details);
+  expect(await flows.get(tenant, caller.id)).toMatchObject({
+    version: 2,
+    warnings: [
+      {
+        code: "invalid_call",
+        nodeId: "ask",
+        path: "input",
+        message:
+          'Ask: input: missing required property "city": must match the parameters of Weather in Weather',
+      },
+    ],
+  });
+  const missing = /Ask: input: missing required property "city"/;
+  await expect(flows.publish(keys[1], details)).rejects.toThrow(missing);
+  await expect(flows.rollBack(keys[1], 1, "test")).rejects.toThrow(missing);
+  const parameters = { input: { city: "Bern" } };
+  expect(warningCodes(await flows.changeNode(keys[1], "ask", { parameters }))).toEqual([]);
+  expect(await flows.publish(keys[1], details)).toMatchObject({ version: 3, warnings: [] });
+});
 
 it("does not publish a flow that refers to a missing secret, even an earlier version", async () => {
   const send: NewNode = {

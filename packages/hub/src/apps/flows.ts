@@ -192,12 +192,18 @@ export function createFlows(options: FlowsOptions) {
       ),
     );
 
-  const toPublication =
-    (details: Pick<Publication, "note" | "by" | "at">, requireAnalysis: RequireAnalysis) =>
-    (flow: StoredFlow): Publication => {
-      const aliasUntil = details.at + aliasMs;
-      return publicationOf(flow, registry, { ...details, aliasUntil }, requireAnalysis);
-    };
+  /** The called flows are loaded before the transaction, since only warnings and errors depend on them. */
+  const loadPublication = async (
+    { tenant }: FlowKey,
+    graph: FlowGraph | undefined,
+    details: Pick<Publication, "note" | "by" | "at">,
+  ) => {
+    const callers = graph ? [{ graph }] : [];
+    const calledFlows = await loadCalledFlows(store, registry, tenant, callers);
+    const aliasUntil = details.at + aliasMs;
+    return (requireAnalysis: RequireAnalysis) => (flow: StoredFlow) =>
+      publicationOf(flow, registry, { ...details, aliasUntil }, requireAnalysis, calledFlows);
+  };
 
   return {
     async create(tenant: string, app: string, fields: FlowChange): Promise<DescribedFlow> {
@@ -295,8 +301,10 @@ export function createFlows(options: FlowsOptions) {
     },
 
     async publish(key: FlowKey, details: { note: string; by: string }): Promise<DescribedFlow> {
+      const draft = await store.getFlow(key.tenant, key.id);
+      const toPublication = await loadPublication(key, draft?.graph, { ...details, at: now() });
       const published = await withAnalysis((requireAnalysis) =>
-        store.publishFlow(key, toPublication({ ...details, at: now() }, requireAnalysis)),
+        store.publishFlow(key, toPublication(requireAnalysis)),
       );
       return describeSaved(published, key);
     },
@@ -314,9 +322,11 @@ export function createFlows(options: FlowsOptions) {
             takenNames,
             registry,
           );
+      const graph = await store.getVersion(key.tenant, key.id, version);
       const details = { note: `Back to version ${version}`, by, at };
+      const toPublication = await loadPublication(key, graph, details);
       const published = await withAnalysis((requireAnalysis) =>
-        store.rollBackFlow(key, version, at, restore, toPublication(details, requireAnalysis)),
+        store.rollBackFlow(key, version, at, restore, toPublication(requireAnalysis)),
       );
       return describeSaved(published, { ...key, version });
     },

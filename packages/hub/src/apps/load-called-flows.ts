@@ -26,6 +26,7 @@ export async function loadCalledFlows(
     const flow = await store.getFlow(tenant, id);
     if (!flow) continue;
     const { name, version } = flow;
+    const draftTriggers = triggersIn(flow.graph, registry);
     const graph = version === null ? undefined : await store.getVersion(tenant, id, version);
     const triggers = graph && triggersIn(graph, registry);
     const renamed = new Map<string, FlowNode>();
@@ -34,7 +35,7 @@ export async function loadCalledFlows(
       const trigger = await findRenamed(store, tenant, id, triggers, slug);
       if (trigger) renamed.set(slug, trigger);
     }
-    calledFlows.set(id, { name, triggers, renamed });
+    calledFlows.set(id, { name, triggers, draftTriggers, renamed });
   }
   return calledFlows;
 }

@@ -2,6 +2,7 @@
  * Migrates the flows that a legacy system left in the hub's database, with the same rules as for
  * imported files. A row that is not a valid flow is reported; the others are migrated.
  */
+import { callsIn, triggersIn } from "@signalbox/rules/flows/check-calls.ts";
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
@@ -101,10 +102,19 @@ function convertApp(
     { registry, newId },
   );
   const reasons = new Map<string, string>();
-  const publish: LegacyApp["publish"] = (flow) => {
+  const publish: LegacyApp["publish"] = (flow, saved) => {
     const version = { note: "Migrated", by: "signalbox", at, aliasUntil: at + ALIAS_MS };
+    const calledIds = new Set(callsIn(flow.graph, registry).map((call) => call.flow));
+    const calledFlows = new Map(
+      saved
+        .filter(({ tenant: owner, id }) => owner === tenant && calledIds.has(id))
+        .map(({ id, name, graph }) => [
+          id,
+          { name, triggers: undefined, draftTriggers: triggersIn(graph, registry) },
+        ]),
+    );
     try {
-      return publicationOf(flow, registry, version, requireAnalysis);
+      return publicationOf(flow, registry, version, requireAnalysis, calledFlows);
     } catch (error) {
       if (error instanceof AnalysisMissing) throw error;
       reasons.set(flow.id, (error as Error).message);

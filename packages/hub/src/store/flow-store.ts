@@ -113,8 +113,8 @@ export type PlanFlows = (flows: StoredFlow[]) => readonly {
 export interface LegacyApp {
   app: StoredApp;
   plan: PlanFlows;
-  /** Returns undefined if the flow stays a draft. */
-  publish: (flow: StoredFlow) => Publication | undefined;
+  /** Returns undefined if the flow stays a draft. `saved` are the flows of all migrated apps. */
+  publish: (flow: StoredFlow, saved: readonly StoredFlow[]) => Publication | undefined;
 }
 
 /**

@@ -182,14 +182,23 @@ function partsOfArguments(context: Pick<ToolContext, "connections">, use: ToolUs
 }
 
 /** If an object contains templates, its members are checked separately, without the templates. */
-function splitArguments(
+const splitArguments = (
+  root: JsonSchema,
+  schema: JsonObject,
+  value: Json,
+  keys: Keys,
+): ArgumentPart[] =>
+  hasTemplate(value)
+    ? splitMembers(root, schema, value, keys)
+    : [{ keys, check: { schema: withDefinitions(root, schema), value } }];
+
+/** Checks the members of an object separately. Returns no parts for a value of another type. */
+export function splitMembers(
   root: JsonSchema,
   schema: JsonObject,
   value: Json,
   keys: Keys,
 ): ArgumentPart[] {
-  if (!hasTemplate(value))
-    return [{ keys, check: { schema: withDefinitions(root, schema), value } }];
   const objectSchema = isObject(value) ? resolveReference(root, schema)?.schema : undefined;
   if (!objectSchema || !isObject(value)) return [];
   const { properties = {}, required = [], additionalProperties, patternProperties } = objectSchema;

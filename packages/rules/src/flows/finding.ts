@@ -52,6 +52,7 @@ export const WARNING_CODES = [
   "no_such_trigger",
   "renamed_trigger",
   "inactive_trigger",
+  "invalid_call",
   "calls_itself",
 ] as const;
 export type WarningCode = (typeof WARNING_CODES)[number];

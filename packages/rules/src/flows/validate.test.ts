@@ -613,7 +613,11 @@ describe("a call of a flow", () => {
   const warningsFor = (flow: string, trigger: string) =>
     validateFlow(
       testFlow(
-        [call, testNode("CallFlow", "Ask", { flow, ...(trigger && { trigger }) })],
+        // Only the flow that calls itself is called without parameters.
+        [
+          flow === "self" ? testTool("Call") : call,
+          testNode("CallFlow", "Ask", { flow, ...(trigger && { trigger }) }),
+        ],
         ["call → ask"],
       ),
       registry,
@@ -660,6 +664,80 @@ describe("a call of a flow", () => {
 
   it("that calls itself with an unknown trigger has both warnings", () => {
     expect(codes(warningsFor("self", "ghost"))).toEqual(["calls_itself", "no_such_trigger"]);
+  });
+
+  describe("with an input", () => {
+    const forecast = (name: string, ...parameters: JsonObject[]) =>
+      testTool(name, { parameters: [{ name: "city" }, ...parameters] });
+    const withDays = forecast("Get weather", { name: "days", type: "integer", default: 3 });
+    const withUnit = forecast("Get weather", { name: "unit", enum: ["C"], format: "email" });
+    const called = new Map([
+      ["weather", { name: "Weather", triggers: [withDays], draftTriggers: [withUnit] }],
+      ["draft", { name: "Draft", triggers: undefined, draftTriggers: [withDays] }],
+      ["event", { name: "Event", triggers: [push] }],
+    ]);
+    const warningsOf = (flow: string, input?: JsonObject, trigger?: string) => {
+      const parameters = { flow, ...(input && { input }), ...(trigger && { trigger }) };
+      const ask = testNode("CallFlow", "Ask", parameters);
+      const flows = { id: "self", flows: called };
+      return validateFlow(testFlow([call, ask], ["call → ask"]), registry, {
+        calls: flows,
+      }).warnings.filter(({ code }) => code !== "calls_itself");
+    };
+    const textsOf = (...call: Parameters<typeof warningsOf>) =>
+      warningsOf(...call).map(({ code, message }) => `${code}: ${message}`);
+    const must = "must match the parameters of Get weather in Weather";
+
+    it.each<[JsonObject | undefined, string[]]>([
+      [{ city: "Bern", days: 1 }, []],
+      [{ city: "{{ trigger.city }}", days: "{{ trigger.x }}" }, []],
+      [undefined, [`input: missing required property "city": ${must}`]],
+      [
+        { town: "{{ trigger.x }}" },
+        [
+          `input: missing required property "city": ${must}`,
+          `input.town: unexpected property: ${must}`,
+        ],
+      ],
+      [
+        { city: "Bern", days: "many" },
+        [`input.days: must be an integer, but is a string: ${must}`],
+      ],
+    ])("%j has the warnings %j", (input, expected) => {
+      for (const trigger of [undefined, "get_weather"]) {
+        const warnings = warningsOf("weather", input, trigger);
+        expect(warnings.map(({ message }) => message)).toEqual(
+          expected.map((message) => `Ask: ${message}`),
+        );
+        expect(warnings.every(preventsPublishing)).toBe(true);
+      }
+    });
+
+    it("that only the draft of the called flow accepts does not prevent publishing", () => {
+      const input = { city: "Bern", unit: "C" };
+      expect(textsOf("weather", input)).toEqual([
+        "not_published: Ask: input.unit: unexpected property: matches only the draft of Weather, which is not published yet",
+      ]);
+      expect(warningsOf("weather", input).some(preventsPublishing)).toBe(false);
+    });
+
+    it("is compared with the draft of a flow that is not published", () => {
+      expect(textsOf("draft", { city: "Bern" })).toEqual([
+        "not_published: Ask: flow: Draft is not published yet",
+      ]);
+      expect(codes(warningsOf("draft"))).toEqual(["not_published", "invalid_call"]);
+    });
+
+    it("is compared with the parameters of this flow if it calls itself", () => {
+      expect(textsOf("self", { city: "a" }, "call")).toEqual([
+        'invalid_call: Ask: input: missing required property "x": must match the parameters of Call in this flow',
+      ]);
+    });
+
+    it("is not checked if a trigger without parameters or a template is called", () => {
+      expect(warningsOf("event", { any: 1 }, "push")).toEqual([]);
+      expect(warningsOf("weather", {}, "{{ trigger.x }}")).toEqual([]);
+    });
   });
 
   it("is not checked without information about other flows", () => {

@@ -49,7 +49,7 @@ export const validateFlow = (
 
 /**
  * A draft can be saved before its secrets and connections exist, but a published flow would fail
- * without them. A connection that fails for a while does not prevent publishing.
+ * without them, and with a call that the called flow rejects. A connection that fails for a while does not prevent publishing.
  */
 export const preventsPublishing = ({ code }: Finding): boolean => PREVENTS_PUBLISHING.has(code);
 
@@ -57,6 +57,7 @@ const PREVENTS_PUBLISHING: ReadonlySet<Finding["code"]> = new Set([
   "missing_secret",
   "no_such_connection",
   "no_such_tool",
+  "invalid_call",
 ]);
 
 function validate(

@@ -117,9 +117,9 @@ export function legacyFlowsContract(it: It): void {
       (...legacy) =>
         convert(...legacy)?.map((app) => ({
           ...app,
-          publish: (flow) => {
+          publish: (flow, saved) => {
             if (flow.id === "shop twin") throw new Error("interrupted");
-            return app.publish(flow);
+            return app.publish(flow, saved);
           },
         })),
     ];

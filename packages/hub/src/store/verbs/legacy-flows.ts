@@ -47,9 +47,10 @@ export function* migrateLegacyFlows(
   const saved: [LegacyApp, StoredFlow[]][] = [];
   for (const legacy of apps)
     saved.push([legacy, yield* saveFlows(dialect, legacy.app, legacy.plan)]);
+  const savedFlows = saved.flatMap(([, flows]) => flows);
   for (const [{ publish }, flows] of saved)
     for (const flow of flows) {
-      const publication = publish(flow);
+      const publication = publish(flow, savedFlows);
       if (publication) yield* publishFlow(dialect, flow, () => publication);
     }
   const table = yield* findFreeName(dialect, "migrated_flows");
