@@ -115,7 +115,7 @@ describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
       "A new trigger is connected to n1: these nodes had no incoming edge.",
     );
     expect(result.notes("twin")).toContain("this one is now getWeather_2");
-    expect(result.notes("odd")).toContain('parameters: "none" is not an array of parameters');
+    expect(result.notes("odd")).toContain('parameters: "none" is neither a list of parameters');
     expect(result.notes("odd")).toContain(
       'owner_email: "ada@example.com" is not a field of a flow',
     );
@@ -125,6 +125,51 @@ describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
       { id: "hopeless", name: "", reason: "name: is missing: it must be a string" },
     ]);
     expect(await migrate(store)).toEqual({ outcome: "none" });
+  });
+
+  it("keep an object of parameters, and stay drafts if a call omits a required one", async () => {
+    const rows: [string, object, object[]][] = [
+      [
+        "called",
+        { city: { type: "string", required: true }, days: { type: "number", default: 3 } },
+        [],
+      ],
+      ["good", [], [{ targetFlowId: "called", inputMapping: { city: "Bern" } }]],
+      ["bad", [], [{ targetFlowId: "called" }]],
+      ["unclear", { city: { type: "place" } }, []],
+    ];
+    const values = rows.map(([id, parameters, calls]) => {
+      const nodes = [
+        { id: "u1", type: "UserIntent", name: "Start", parameters: {} },
+        ...calls.map((call) => ({ id: "c1", type: "CallFlow", name: "Ask", parameters: call })),
+      ];
+      const connections = calls.map(() => ({ sourceNodeId: "u1", targetNodeId: "c1" }));
+      const texts = [parameters, nodes, connections].map((value) => JSON.stringify(value));
+      return `('${[id, id, id, "Does.", ...texts].join("', '")}')`;
+    });
+    // The callers come first.
+    const store = await open(`
+      CREATE TABLE flows (id TEXT, name TEXT, "toolName" TEXT, "toolDescription" TEXT, parameters TEXT, nodes TEXT, connections TEXT);
+      INSERT INTO flows VALUES ${values.toReversed().join(", ")}`);
+    const result = summarize(await migrate(store));
+    expect((await store.getFlow("local", "called"))?.graph.nodes[0]?.parameters).toMatchObject({
+      parameters: [
+        { name: "city", type: "string", optional: false },
+        { name: "days", type: "number", default: 3 },
+      ],
+    });
+    expect(result.notes("called")).toBe(
+      "Start: parameters: was an object; each property is now a parameter.",
+    );
+    const versions = rows.map(async ([id]) => (await store.getFlow("local", id))?.version);
+    expect(await Promise.all(versions)).toEqual([1, 1, null, null]);
+    expect(result.findFlow("bad")?.not_published).toContain(
+      'Ask: input: missing required property "city": must match the parameters of Start in called',
+    );
+    expect(result.notes("unclear")).toContain(
+      'Start: parameters.city: {"type":"place"} does not describe a parameter',
+    );
+    expect(result.findFlow("unclear")?.not_published).toContain("Start: parameters[0].type: ");
   });
 
   it("may have typed columns, other column names, and no app", async () => {

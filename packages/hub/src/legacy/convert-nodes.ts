@@ -6,6 +6,7 @@
 import { parseTemplate, soleReference, writeReference } from "@signalbox/rules/flows/template.ts";
 import { mapTexts } from "@signalbox/rules/flows/walk.ts";
 import { isObject, type Json, type JsonObject, setOwn } from "@signalbox/rules/json.ts";
+import { convertParameters } from "./convert-parameters.ts";
 
 export interface ConvertOptions {
   /** The slugs that the nodes had before the import. In references, they take precedence over ids. */
@@ -103,6 +104,7 @@ const createConversions = ({ triggerOf }: ConvertOptions): ReadonlyMap<unknown, 
     ["CallFlow", createCallFlow(triggerOf)],
     ["JavaScriptCodeTransform", javaScriptCode],
     ["Return", returnText],
+    ["UserIntent", userIntent],
   ]);
 
 const MAX_TIMEOUT_MS = 300_000;
@@ -168,6 +170,14 @@ const returnText: Conversion = {
     const { text, ...rest } = parameters;
     return { value: text ?? "", ...rest };
   },
+};
+
+const userIntent: Conversion = {
+  type: "UserIntent",
+  convertParameters: ({ parameters, ...rest }, note) => ({
+    ...rest,
+    ...(parameters !== undefined && { parameters: convertParameters(parameters, note) }),
+  }),
 };
 
 const javaScriptCode: Conversion = {

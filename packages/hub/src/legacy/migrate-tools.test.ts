@@ -225,8 +225,8 @@ describe("notes", () => {
     [
       "parameters that are not an array",
       { parameters: "city" },
-      { parameters: [] },
-      '"city" is not an array of parameters',
+      { parameters: "city" },
+      'parameters: "city" is neither a list of parameters nor a JSON Schema',
     ],
     ["a number as isActive", { isActive: 0 }, { isActive: false }, "was 0; it is now false"],
     [
@@ -234,8 +234,8 @@ describe("notes", () => {
       { parameters: { properties: { a: { type: "number" }, b: true }, required: ["a"] } },
       {
         parameters: [
-          { name: "a", schema: { type: "number" }, optional: false },
-          { name: "b", optional: true },
+          { name: "a", type: "number", optional: false },
+          { name: "b", schema: {}, optional: true },
         ],
       },
       "was a JSON Schema",

@@ -8,6 +8,7 @@
 import { slugFor } from "@signalbox/rules/flows/slug.ts";
 import { checkToolName, toolName, uniqueToolName } from "@signalbox/rules/flows/tool-name.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { convertParameters } from "./convert-parameters.ts";
 import { isActiveValue } from "./is-active.ts";
 
 export interface MigrationResult {
@@ -104,7 +105,9 @@ function createTool(
   return {
     toolName: migrateName(fieldValue("toolName"), title, assignName, notes),
     toolDescription: migrateDescription(fieldValue("toolDescription"), flow, title, notes),
-    parameters: migrateParameters(fieldValue("parameters"), notes),
+    parameters: convertParameters(fieldValue("parameters"), (message) =>
+      notes.push(`${title}: ${message}`),
+    ),
     isActive: isActive && isActiveValue(existing.isActive),
     whenToUse: existing.whenToUse ?? "",
     whenNotToUse: existing.whenNotToUse ?? "",
@@ -149,24 +152,6 @@ function migrateDescription(
     `toolDescription: was ${describeValue(value)}; it is now ${JSON.stringify(fallback)}.`,
   );
   return fallback;
-}
-
-function migrateParameters(value: Json | undefined, notes: string[]): Json[] {
-  if (Array.isArray(value)) return value;
-  if (!hasContent(value)) return [];
-  if (isObject(value) && isObject(value.properties)) {
-    const required = Array.isArray(value.required) ? value.required : [];
-    notes.push("parameters: was a JSON Schema; each property is now a parameter.");
-    return Object.entries(value.properties).map(([name, schema]) => ({
-      name,
-      ...(isObject(schema) ? { schema } : {}),
-      optional: !required.includes(name),
-    }));
-  }
-  notes.push(
-    `parameters: ${describeValue(value)} is not an array of parameters; the tool now has none.`,
-  );
-  return [];
 }
 
 /** A note if `isActive` has a value that is not a boolean. */

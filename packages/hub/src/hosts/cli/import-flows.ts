@@ -22,6 +22,7 @@ export const importFlows: Command = {
     "FILE contains one flow, a list of flows, { app, flows } or { apps, flows }. It can also contain rows of a legacy\n" +
     "flows table, or be the legacy SQLite database. The tool of a legacy flow (toolName, toolDescription, parameters,\n" +
     "isActive) becomes a trigger, its nodes are converted to the hub's node types, and problems are reported.\n" +
+    "Parameters that cannot be converted stay unchanged, and their flow stays a draft.\n" +
     "A hub that starts on a database with such a table migrates it automatically.\n" +
     "All flows of an app are imported, or none of them. A flow that exists already (with the same id, or the same name in\n" +
     "the app) is left unchanged, so you can repeat the command; --replace overwrites it.",
