@@ -246,8 +246,28 @@ it("lists the flows that subscribe to triggers of a server, and sends the server
   await item.getByText("has not fired yet").waitFor();
   expect(tokens).toHaveLength(1);
   await item.getByRole("button", { name: "New callback token for Umbrella" }).click();
-  await page.getByText("The server gets a new callback token", { exact: false }).waitFor();
+  const dialog = page.getByRole("dialog", { name: "New callback token for “Umbrella”" });
+  await dialog.getByRole("button", { name: "Send a new token" }).click();
+  await page.getByText("The previous token stays valid for a day", { exact: false }).waitFor();
   await expect.poll(() => new Set(tokens).size).toBe(2);
+  const send = async (token: unknown) => {
+    const response = await fetch(`${ui.url()}/api/trigger-callback`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+      body: JSON.stringify({ type: "rain" }),
+    });
+    return response.status;
+  };
+  expect(await send(tokens[0])).toBe(202);
+  await item.getByRole("button", { name: "New callback token for Umbrella" }).click();
+  await dialog.getByRole("radio", { name: "Revoke the previous token now" }).check();
+  await dialog.getByText("deliveries fail until the server has the new token").waitFor();
+  expect(await findAccessibilityViolations(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Revoke and send a new token" }).click();
+  await page.getByText("The previous callback token is revoked", { exact: false }).waitFor();
+  await expect.poll(() => new Set(tokens).size).toBe(3);
+  for (const former of [...new Set(tokens)].slice(0, 2)) expect(await send(former)).toBe(401);
+  expect(await send(tokens.at(-1))).toBe(202);
   await item.getByRole("link", { name: "Umbrella" }).click();
   await page.waitForURL(`**/flows/${flow.id}**`);
 });

@@ -185,6 +185,64 @@ it.each(["SQLite", "workerd"] as const)(
   },
 );
 
+it.each([
+  ["a credential per connection", "SQLite"],
+  ["a credential per connection", "workerd"],
+  ["a credential per subscription", "SQLite"],
+] as const)(
+  "a revocation of a token of a server with %s takes effect before the server gets the new one, on %s",
+  async (kind, backend) => {
+    const isShared = kind === "a credential per connection";
+    const story = await startTriggerStory({ backend, server: { perSubscription: !isShared } });
+    await story.publish(twoTriggers);
+    await story.waitForStates({ here: "active", there: "active" });
+    const [{ id = "" } = {}] = (await story.subscriptions()).filter(
+      ({ node_id }) => node_id === "here",
+    );
+    const readTokens = async () => {
+      const state = (await story.server.state()).connections[story.connection];
+      return isShared
+        ? [state?.credentials?.callbackToken]
+        : Object.values(state?.subscriptions ?? {})
+            .toSorted((a, b) => Number(a.params.repo === "web") - Number(b.params.repo === "web"))
+            .map(({ callbackToken }) => callbackToken);
+    };
+    const send = async (token: string | undefined) => {
+      const response = await fetch(`${story.hub().url}/api/trigger-callback`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        body: JSON.stringify({ type: "issue.opened", data: { repo: "none", n: -1 } }),
+      });
+      return response.status;
+    };
+    const [leaked, other] = await readTokens();
+    expect(await send(leaked)).toBe(202);
+    // The former token is still in its grace period when it is revoked.
+    const path = `/api/connections/${story.connection}/subscriptions/${id}/rotate`;
+    await story.call("POST", path);
+    await expect
+      .poll(async () => (await readTokens())[0], { timeout: MAX_WAIT_MS })
+      .not.toBe(leaked);
+    await story.waitForStates({ here: "active", there: "active" });
+    expect(await send(leaked)).toBe(202);
+    const [second] = await readTokens();
+
+    await story.server.switch({ hold: "before" });
+    await story.call("POST", path, { revoke_now: true });
+    for (const token of [leaked, second]) expect(await send(token)).toBe(401);
+    if (other) expect(await send(other)).toBe(202);
+    await story.server.switch({});
+    await story.waitForStates({ here: "active", there: "active" });
+    await expect
+      .poll(async () => (await readTokens())[0], { timeout: MAX_WAIT_MS })
+      .not.toBe(second);
+    await fire(story, "issue.opened", "hub", ["here"]);
+    await fire(story, "issue.opened", "web", ["there"]);
+    for (const token of [leaked, second]) expect(await send(token)).toBe(401);
+  },
+  240_000,
+);
+
 it.each(["SQLite", "workerd"] as const)(
   "a server that has lost its subscriptions gets them again from a manual check, with the same token, on %s",
   async (backend) => {

@@ -125,6 +125,9 @@ export const routeInputs: Record<string, (ids: Ids) => RouteInput> = {
   }),
   "POST /api/connections/{connection}/tools/{tool}": () => ({ body: { arguments: { n: 1 } } }),
   "POST /api/connections/{connection}/triggers/{type}/test": () => ({ body: { data: {} } }),
+  "POST /api/connections/{connection}/subscriptions/{subscription}/rotate": () => ({
+    body: { revoke_now: true },
+  }),
   "POST /api/tokens": (ids) => ({
     body: { name: "A name", scopes: ["inbox:read"], tenants: [ids.tenant], days: 1 },
   }),

@@ -353,6 +353,10 @@ it("lists subscriptions with their state, and rotates the token of one", async (
     json: { id: subscription.id, state: "configuring" },
   });
   expect(await store.listTriggerSubscriptions("acme", id)).toMatchObject([{ revision: 2 }]);
+  const rejected = await call("POST", `/${id}/subscriptions/${subscription.id}/rotate`, {
+    revoke_now: "yes",
+  });
+  expect(rejected).toMatchObject({ status: 400, json: { errors: [{ path: "revoke_now" }] } });
   expect((await call("POST", `/${id}/subscriptions/none/rotate`)).json.detail).toBe(
     "The connection has no subscription none.",
   );

@@ -371,15 +371,23 @@ function subscriptionRoutes({ store, editor, now }: ConnectionRoutes): Route[] {
       method: "post",
       path: "/api/connections/:connection/subscriptions/:subscription/rotate",
       summary:
-        "Send the server a new callback token, in the background. The former token stays valid for 24 hours",
+        "Send the server a new callback token, in the background. The former token stays valid for 24 hours, or is revoked immediately",
       tag,
       scope,
+      body: z.strictObject({
+        revoke_now: z
+          .boolean()
+          .default(false)
+          .describe(
+            "Reject callbacks with the former token from now on, also before the server has the new one. Use it for a token that leaked.",
+          ),
+      }),
       response: { status: 202, schema: subscriptionView },
-      async handle({ tenant, param }) {
+      async handle({ tenant, param, body }) {
         const { id } = await editor.find(tenant, param("connection"));
         const subscriptionId = param("subscription");
         const exists = await store.rotateCallbackToken(tenant, id, subscriptionId, {
-          revokeNow: false,
+          revokeNow: body.revoke_now,
           at: now(),
         });
         const subscriptions = await store.listTriggerSubscriptions(tenant, id);

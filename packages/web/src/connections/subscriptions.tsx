@@ -1,23 +1,22 @@
 /** The trigger subscriptions of a connection: the flows that use it, and the states at its server. */
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
+import { useState } from "react";
 import { Link } from "wouter";
 import { api, path } from "../api/client.ts";
 import type { FlowSummary, Page, Subscription } from "../api/types.ts";
-import { queryClient } from "../app/query-client.ts";
 import { IconButton } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { ago } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
-import { toastError, toasts } from "../ui/toast.tsx";
 import { signalOfSubscription } from "./connection-signals.ts";
+import { RotateTokenDialog } from "./rotate-token-dialog.tsx";
 
 export function Subscriptions({ connection }: { connection: string }) {
-  const key = ["connections", "subscriptions", connection];
   const { data, error, refetch } = useQuery({
-    queryKey: key,
+    queryKey: ["connections", "subscriptions", connection],
     queryFn: () =>
       api.get<{ items: Subscription[] }>(path`/api/connections/${connection}/subscriptions`),
     refetchInterval: 5_000,
@@ -26,17 +25,9 @@ export function Subscriptions({ connection }: { connection: string }) {
     queryKey: ["flows", "palette"],
     queryFn: () => api.get<Page<FlowSummary>>("/api/flows", { limit: 100 }),
   });
-  const rotate = useMutation({
-    mutationFn: (id: string) =>
-      api.post(path`/api/connections/${connection}/subscriptions/${id}/rotate`),
-    onSuccess: () => {
-      void queryClient.invalidateQueries({ queryKey: key });
-      toasts.add({
-        title: "The server gets a new callback token. The previous token stays valid for a day.",
-      });
-    },
-    onError: toastError,
-  });
+  const [rotated, setRotated] = useState<Subscription>();
+  const nameOf = ({ flow_id }: Subscription) =>
+    flows.data?.items.find(({ id }) => id === flow_id)?.name ?? flow_id;
   if (!data)
     return error ? (
       <ErrorState error={error} onRetry={() => void refetch()} />
@@ -51,39 +42,50 @@ export function Subscriptions({ connection }: { connection: string }) {
       </EmptyState>
     );
   return (
-    <ul className="flex flex-col gap-2 pb-6">
-      {data.items.map((subscription) => {
-        const { aspect, label } = signalOfSubscription(subscription);
-        const flow = flows.data?.items.find(({ id }) => id === subscription.flow_id);
-        return (
-          <li key={subscription.id} className="tile flex items-start gap-3 px-3 py-2">
-            <SignalHead aspect={aspect} label={label} />
-            <span className="min-w-0 flex-1">
-              <Link
-                href={`/flows/${subscription.flow_id}?node=${encodeURIComponent(subscription.node_id)}`}
-                className="wrap-anywhere block type-strong hover:underline"
-              >
-                {flow?.name ?? subscription.flow_id}
-              </Link>
-              <span className="wrap-anywhere block type-meta text-ink-2">
-                <code>{subscription.type || "any type"}</code>, {label},{" "}
-                {subscription.last_fired_at
-                  ? `last fired ${ago(subscription.last_fired_at)}`
-                  : "has not fired yet"}
+    <>
+      <ul className="flex flex-col gap-2 pb-6">
+        {data.items.map((subscription) => {
+          const { aspect, label } = signalOfSubscription(subscription);
+          return (
+            <li key={subscription.id} className="tile flex items-start gap-3 px-3 py-2">
+              <SignalHead aspect={aspect} label={label} />
+              <span className="min-w-0 flex-1">
+                <Link
+                  href={`/flows/${subscription.flow_id}?node=${encodeURIComponent(subscription.node_id)}`}
+                  className="wrap-anywhere block type-strong hover:underline"
+                >
+                  {nameOf(subscription)}
+                </Link>
+                <span className="wrap-anywhere block type-meta text-ink-2">
+                  <code>{subscription.type || "any type"}</code>, {label},{" "}
+                  {subscription.last_fired_at
+                    ? `last fired ${ago(subscription.last_fired_at)}`
+                    : "has not fired yet"}
+                </span>
+                {subscription.error && (
+                  <span className="wrap-anywhere block type-meta text-red">
+                    {subscription.error}
+                  </span>
+                )}
               </span>
-              {subscription.error && (
-                <span className="wrap-anywhere block type-meta text-red">{subscription.error}</span>
-              )}
-            </span>
-            <IconButton
-              size="small"
-              icon={KeyRound}
-              label={`New callback token for ${flow?.name ?? subscription.flow_id}`}
-              onClick={() => rotate.mutate(subscription.id)}
-            />
-          </li>
-        );
-      })}
-    </ul>
+              <IconButton
+                size="small"
+                icon={KeyRound}
+                label={`New callback token for ${nameOf(subscription)}`}
+                onClick={() => setRotated(subscription)}
+              />
+            </li>
+          );
+        })}
+      </ul>
+      {rotated && (
+        <RotateTokenDialog
+          connection={connection}
+          subscription={rotated}
+          flowName={nameOf(rotated)}
+          onClose={() => setRotated(undefined)}
+        />
+      )}
+    </>
   );
 }
