@@ -78,6 +78,18 @@ describe("the section MCP Tool", () => {
     await expect.poll(async () => (await parametersOf(id)).toolName).toBe("second_name");
   });
 
+  it("shows why parameters that an import has kept are invalid", async () => {
+    const place = { name: "city", type: { type: "place" } };
+    const id = await createFlow("Kept", [
+      intent("List", 100, { parameters: "city" }),
+      intent("Type", 300, { parameters: [place] }),
+    ]);
+    const page = await openNode(id, "List");
+    await panel(page, "List").getByText("must be an array, but is a string").waitFor();
+    await clickTile(page, "Type");
+    await panel(page, "Type").getByText('must be one of "string"').waitFor();
+  });
+
   it("edits the description, the parameters, the active state and when to use the tool", async () => {
     const id = await createFlow("Tool", [intent("Weather")]);
     const page = await openNode(id, "Weather");

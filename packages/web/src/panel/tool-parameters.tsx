@@ -26,10 +26,17 @@ export function ToolParameters({
   onChange: (parameters: JsonObject[]) => void;
 }) {
   const { problems } = usePanel();
+  const listError = problems.get("parameters");
   return (
     <Group label="Parameters">
-      {parameters.length === 0 && (
-        <p className="type-meta text-ink-3">The tool takes no arguments.</p>
+      {listError ? (
+        <p role="alert" className="type-meta text-red">
+          {listError}
+        </p>
+      ) : (
+        parameters.length === 0 && (
+          <p className="type-meta text-ink-3">The tool takes no arguments.</p>
+        )
       )}
       {parameters.map((each, index) => (
         <ToolParameter
@@ -38,7 +45,7 @@ export function ToolParameters({
           parameter={each}
           label={textOf(each.name) || `parameter ${index + 1}`}
           index={index}
-          error={["name", ...TYPE_FIELDS, "default"]
+          error={["name", "type", ...TYPE_FIELDS, "default"]
             .map((field) => problems.get(`parameters[${index}].${field}`))
             .find(Boolean)}
           onChange={(next) => onChange(parameters.with(index, next))}
