@@ -11,6 +11,7 @@ import { claimContract } from "./contract/claim.ts";
 import { connectionsContract } from "./contract/connections.ts";
 import { countersContract } from "./contract/counters.ts";
 import { flowsContract } from "./contract/flows.ts";
+import { formerDatabasesContract } from "./contract/former-databases.ts";
 import { grantsContract } from "./contract/grants.ts";
 import { legacyFlowsContract } from "./contract/legacy-flows.ts";
 import { listContract } from "./contract/list.ts";
@@ -68,6 +69,7 @@ const suites: Record<string, Suite> = {
   "the flow store": flowsContract,
   saveFlows: saveFlowsContract,
   migrateLegacyFlows: legacyFlowsContract,
+  migrate: formerDatabasesContract,
   "tool names": toolNamesContract,
   triggers: triggersContract,
   schedules: schedulesContract,

@@ -1,15 +1,12 @@
 /**
- * The schema, as an ordered list of migrations. A released migration is never edited; a new one is
- * added instead. All due migrations run in one transaction under a lock, so that several processes
- * can start at the same time on an empty or an old database.
+ * The schema, as an ordered list of migrations. The list only grows: databases contain its entries, with
+ * their checksums. Add a new entry at the end instead of editing one, and its line to
+ * `migration-checksums.txt`; see migrate.ts.
  */
-import { type Dialect, first, query, type Verb } from "./sql.ts";
-import { renameLegacyTables } from "./verbs/legacy-flows.ts";
+import type { Verb } from "./sql.ts";
 import { indexAllTokens } from "./verbs/tokens.ts";
 
-type Placeholder = "TEXT" | "BLOB" | "CLUSTERED";
-
-interface Migration {
+export interface Migration {
   name: string;
   /** `TEXT`, `BLOB` and `CLUSTERED` are replaced by the engine's keywords; see `Dialect`. */
   statements: readonly string[];
@@ -19,7 +16,7 @@ interface Migration {
   fill?: () => Verb<void>;
 }
 
-const migrations: readonly Migration[] = [
+export const migrations: readonly Migration[] = [
   {
     name: "events, tenants, tokens, sources",
     statements: [
@@ -814,48 +811,3 @@ const migrations: readonly Migration[] = [
     ],
   },
 ];
-
-class DatabaseTooNew extends Error {
-  readonly code = "database_too_new";
-  constructor(version: number) {
-    super(
-      `The database is at version ${version}, but this hub supports only up to ${migrations.length}. ` +
-        "Start a newer Signalbox, or point it at another database.",
-    );
-  }
-}
-
-/** Migrates the database to the newest version. Returns the names of the migrations that ran. */
-export function* migrate(dialect: Dialect): Verb<string[]> {
-  if (dialect.migrationLock) yield* query(dialect.migrationLock);
-  yield* query(
-    "CREATE TABLE IF NOT EXISTS schema_version (id INTEGER PRIMARY KEY, version BIGINT NOT NULL)",
-  );
-  const version =
-    (yield* first<{ version: number }>("SELECT version FROM schema_version WHERE id = 1"))
-      ?.version ?? 0;
-  if (version > migrations.length) throw new DatabaseTooNew(version);
-  const due = migrations.slice(version);
-  if (due.length > 0)
-    yield* renameLegacyTables(
-      dialect,
-      due.flatMap(({ statements }) => statements),
-    );
-  for (const { statements, onlyClustered, fill } of due) {
-    if (!onlyClustered || dialect.CLUSTERED !== "")
-      for (const statement of statements)
-        yield* query(
-          statement.replaceAll(
-            /\b(TEXT|BLOB|CLUSTERED)\b/g,
-            (name) => dialect[name as Placeholder],
-          ),
-        );
-    if (fill) yield* fill();
-  }
-  if (due.length > 0)
-    yield* query(
-      "INSERT INTO schema_version (id, version) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET version = excluded.version",
-      [migrations.length],
-    );
-  return due.map((migration) => migration.name);
-}

@@ -77,6 +77,8 @@ export interface Dialect {
   timeline: string | undefined;
   /** A query for the column names of a table; no rows if the table does not exist. */
   columns: string;
+  /** A query for the columns, keys and indexes of a table, as `part`; no rows if the table does not exist. */
+  tableParts: string;
   /**
    * Locks the database, so that only one of several starting processes migrates it. Undefined if every
    * write transaction locks the database.

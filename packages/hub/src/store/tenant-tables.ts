@@ -369,6 +369,7 @@ export const keptTables: readonly TenantTable[] = [
 /** Tables without data of tenants. */
 export const sharedTables: readonly string[] = [
   "schema_version",
+  "migration_checksums",
   "health",
   "retention_clock",
   "log_id",

@@ -182,7 +182,7 @@ export const isUserError = (error: unknown): error is Error =>
   error instanceof SettingsError ||
   (error instanceof Error &&
     "code" in error &&
-    ["database_too_new", "cannot_unseal", "github_app_key"].includes(String(error.code)));
+    ["cannot_unseal", "github_app_key"].includes(String(error.code)));
 
 /** Formats rows with aligned columns. */
 export function table(rows: readonly (readonly string[])[]): string {

@@ -2,6 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../../store/backends/postgres-errors.ts";
 import type { OutageLog } from "../../store/outage-log.ts";
+import { SchemaRefused } from "../../store/schema-refused.ts";
 import { isStorageUnavailable } from "../../store/storage-unavailable.ts";
 import type { Store } from "../../store/store.ts";
 import { type Settings, SettingsError } from "../settings.ts";
@@ -36,6 +37,11 @@ export async function openStore(
     return await openPostgres(settings.databaseUrl, { outages, onError: outages.onDisconnect });
   } catch (error) {
     if (isStorageUnavailable(error)) throw new DatabaseUnavailable(settings, error);
+    if (error instanceof SchemaRefused)
+      throw new SettingsError(
+        `The database at ${withoutPassword(settings.databaseUrl)} cannot be opened. ${error.message}`,
+        { cause: error },
+      );
     const table = foreignTable(error);
     if (table !== undefined)
       throw new SettingsError(
@@ -93,6 +99,7 @@ const CHOOSE_ANOTHER = "choose another location with SIGNALBOX_DATA or DATABASE_
 
 /** The message of an error, with the fix; undefined if the error is not about the file. */
 function sqliteMessage(file: string, error: unknown): string | undefined {
+  if (error instanceof SchemaRefused) return `${file} cannot be opened. ${error.message}`;
   const code = (error as { code?: unknown }).code;
   if (typeof code !== "string" || !/^(SQLITE_|E[A-Z]+$)/.test(code)) return undefined;
   const parentFile = findParentFile(file);

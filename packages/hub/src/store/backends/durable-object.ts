@@ -3,12 +3,13 @@
  * until the writes before it are durable, so changes survive a crash here too.
  */
 import { createListeners } from "../listeners.ts";
-import { migrate } from "../migrations.ts";
+import { migrate } from "../migrate.ts";
 import { createPackLarge } from "../packs.ts";
 import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
 import type { Dialect, Notice, Row, Value, Verb } from "../sql.ts";
 import type { Store } from "../store.ts";
 import { bindVerbs, verbTable } from "../verbs/index.ts";
+import { sqliteTableParts } from "./table-parts.ts";
 
 /** The part of `DurableObjectStorage` that the store uses. */
 export interface ObjectStorage {
@@ -26,6 +27,7 @@ const dialect: Dialect = {
   randomId: "lower(hex(randomblob(16)))",
   timeline: undefined,
   columns: "SELECT name FROM pragma_table_info(?)",
+  tableParts: sqliteTableParts,
   migrationLock: undefined,
   // Cloudflare's limits: parameters of one statement, and 2 MB for one row.
   maxParams: 100,

@@ -1,6 +1,7 @@
 /** Translates the operations of a verb to PostgreSQL statements, and PostgreSQL's values to JavaScript. */
 import pg from "pg";
 import type { Dialect, Operation, Value } from "../sql.ts";
+import { postgresTableParts } from "./table-parts.ts";
 import { zstd } from "./zstd.ts";
 
 export const dialect: Dialect = {
@@ -18,6 +19,7 @@ export const dialect: Dialect = {
   columns:
     "SELECT column_name AS name FROM information_schema.columns " +
     "WHERE table_schema = current_schema() AND table_name = ? ORDER BY ordinal_position",
+  tableParts: postgresTableParts,
   migrationLock: "SELECT pg_advisory_xact_lock(7469446717)",
   maxParams: 65_535,
   maxBlob: Number.MAX_SAFE_INTEGER,

@@ -36,7 +36,7 @@ afterAll(() => admin.end());
 async function deleteRows(): Promise<void> {
   const { rows } = await admin.query<{ deletions: string }>(
     "SELECT string_agg('DELETE FROM ' || tablename, '; ') AS deletions FROM pg_tables " +
-      "WHERE schemaname = 'public' AND tablename <> 'schema_version'",
+      "WHERE schemaname = 'public' AND tablename NOT IN ('schema_version', 'migration_checksums')",
   );
   await admin.query(rows[0]?.deletions ?? "");
 }

@@ -4,7 +4,7 @@
  */
 import pg from "pg";
 import { createListeners } from "../listeners.ts";
-import { migrate } from "../migrations.ts";
+import { migrate } from "../migrate.ts";
 import type { OperationLog } from "../outage-log.ts";
 import { createPackLarge } from "../packs.ts";
 import type { Notice, Verb } from "../sql.ts";

@@ -7,7 +7,7 @@ import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import { createListeners } from "../listeners.ts";
-import { migrate } from "../migrations.ts";
+import { migrate } from "../migrate.ts";
 import type { OperationLog } from "../outage-log.ts";
 import { createPackLarge } from "../packs.ts";
 import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
@@ -17,6 +17,7 @@ import type { Store } from "../store.ts";
 import type { StoreCache } from "../store-cache.ts";
 import { bindVerbs, verbTable } from "../verbs/index.ts";
 import { createBusyRetry } from "./sqlite-busy-retry.ts";
+import { sqliteTableParts } from "./table-parts.ts";
 import { zstd } from "./zstd.ts";
 
 export const dialect: Dialect = {
@@ -29,6 +30,7 @@ export const dialect: Dialect = {
   randomId: "lower(hex(randomblob(16)))",
   timeline: undefined,
   columns: "SELECT name FROM pragma_table_info(?)",
+  tableParts: sqliteTableParts,
   migrationLock: undefined, // BEGIN IMMEDIATE is the lock
   maxParams: 32_766,
   maxBlob: Number.MAX_SAFE_INTEGER,

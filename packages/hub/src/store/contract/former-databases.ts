@@ -1,0 +1,56 @@
+import { expect } from "vitest";
+import postgres58fbffd6 from "../../../../../test/fixtures/former-databases/58fbffd6.postgres.sql?raw";
+import sqlite58fbffd6 from "../../../../../test/fixtures/former-databases/58fbffd6.sqlite.sql?raw";
+import postgresBc33d3db from "../../../../../test/fixtures/former-databases/bc33d3db.postgres.sql?raw";
+import sqliteBc33d3db from "../../../../../test/fixtures/former-databases/bc33d3db.sqlite.sql?raw";
+import postgresCd926100 from "../../../../../test/fixtures/former-databases/cd926100.postgres.sql?raw";
+import sqliteCd926100 from "../../../../../test/fixtures/former-databases/cd926100.sqlite.sql?raw";
+import { postgresTableParts, sqliteTableParts } from "../backends/table-parts.ts";
+import { checksumOf } from "../migrate.ts";
+import { migrations } from "../migrations.ts";
+import { describeSchema } from "../schema-fingerprint.ts";
+import type { Dialect } from "../sql.ts";
+import { allEvents } from "./sample.ts";
+import type { It, Subject } from "./subject.ts";
+
+/** By the commit that made them; see test/fixtures/former-databases/README.md. */
+const dumps = {
+  "58fbffd6": { sqlite: sqlite58fbffd6, postgres: postgres58fbffd6, events: 5 },
+  cd926100: { sqlite: sqliteCd926100, postgres: postgresCd926100, events: 3 },
+  bc33d3db: { sqlite: sqliteBc33d3db, postgres: postgresBc33d3db, events: 3 },
+};
+
+/** The schema as the engine reports it. */
+async function schemaOf({ store, sql }: Pick<Subject, "store" | "sql">): Promise<string[]> {
+  const tableParts = store.backend === "postgres" ? postgresTableParts : sqliteTableParts;
+  const verb = describeSchema({ tableParts } as Dialect);
+  let step = verb.next([]);
+  while (!step.done) {
+    if (step.value.kind !== "query") throw new Error("The schema is only read.");
+    const [table] = step.value.params;
+    step = verb.next(await sql(step.value.sql.replace("?", `'${table}'`)));
+  }
+  return step.value;
+}
+
+export function formerDatabasesContract(it: It): void {
+  for (const [commit, { sqlite, postgres, events }] of Object.entries(dumps))
+    it(`migrates a database of ${commit} to the schema of a new database, with all rows`, async ({
+      store: fresh,
+      sql,
+      reopen,
+      reopenOn,
+    }) => {
+      const expected = await schemaOf({ store: fresh, sql });
+      const store = await reopenOn(fresh.backend === "postgres" ? postgres : sqlite);
+      expect(await allEvents(store, "local")).toHaveLength(events);
+      expect((await store.listFlows("local", { limit: 9 })).flows).toHaveLength(2);
+      expect(await store.listRuns({ tenant: "local", limit: 9 })).toHaveLength(4);
+      expect((await store.listTokens({ limit: 9 })).map(({ name }) => name)).toContain("fixture");
+      expect(await schemaOf({ store, sql })).toEqual(expected);
+      expect(await sql("SELECT checksum FROM migration_checksums ORDER BY position")).toEqual(
+        migrations.map((migration) => ({ checksum: checksumOf(migration) })),
+      );
+      expect(await allEvents(await reopen(), "local")).toHaveLength(events);
+    });
+}

@@ -1,0 +1,126 @@
+/**
+ * Migrates a database to the newest schema. All due migrations run in one transaction under a lock, so that
+ * several processes can start at the same time on an empty or an old database. The database stores the
+ * checksum of each migration that it contains. One without checksums is identified by the fingerprint of its
+ * schema. Any other database is refused, and not changed. See docs/decisions/0031-migrations-have-checksums.md.
+ */
+import { knownSchemas, missingColumns } from "./known-schemas.ts";
+import { type Migration, migrations } from "./migrations.ts";
+import { collapseSpace, describeSchema, fingerprintOf, shortHash } from "./schema-fingerprint.ts";
+import { SchemaRefused } from "./schema-refused.ts";
+import { type Dialect, first, insert, query, type Verb } from "./sql.ts";
+import { renameLegacyTables } from "./verbs/legacy-flows.ts";
+
+type Placeholder = "TEXT" | "BLOB" | "CLUSTERED";
+
+interface StoredChecksum {
+  name: string;
+  checksum: string;
+}
+
+/** The checksum does not depend on the name, nor on line breaks and indentation. */
+export const checksumOf = ({ statements, onlyClustered }: Migration): string =>
+  shortHash(JSON.stringify([statements.map(collapseSpace), onlyClustered ?? false]));
+
+/** Returns the names of the migrations that ran. */
+export function* migrate(dialect: Dialect): Verb<string[]> {
+  if (dialect.migrationLock) yield* query(dialect.migrationLock);
+  yield* query(
+    "CREATE TABLE IF NOT EXISTS schema_version (id INTEGER PRIMARY KEY, version BIGINT NOT NULL)",
+  );
+  yield* query(
+    "CREATE TABLE IF NOT EXISTS migration_checksums (position INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL)",
+  );
+  const version =
+    (yield* first<{ version: number }>("SELECT version FROM schema_version WHERE id = 1"))
+      ?.version ?? 0;
+  const stored = yield* query<StoredChecksum>(
+    "SELECT name, checksum FROM migration_checksums ORDER BY position",
+  );
+  assertNotNewer(version, stored);
+  assertSame(stored);
+  const contained =
+    version === 0
+      ? []
+      : stored.length > 0
+        ? migrations.slice(0, stored.length)
+        : yield* identify(dialect);
+  const due = migrations.filter((migration) => !contained.includes(migration));
+  if (due.length > 0)
+    yield* renameLegacyTables(
+      dialect,
+      due.flatMap(({ statements }) => statements),
+    );
+  for (const { statements, onlyClustered, fill } of due) {
+    if (!onlyClustered || dialect.CLUSTERED !== "")
+      for (const statement of statements)
+        yield* query(
+          statement.replaceAll(
+            /\b(TEXT|BLOB|CLUSTERED)\b/g,
+            (name) => dialect[name as Placeholder],
+          ),
+        );
+    if (fill) yield* fill();
+  }
+  if (version < migrations.length)
+    // Hubs that do not read the checksums compare this number.
+    yield* query(
+      "INSERT INTO schema_version (id, version) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET version = excluded.version",
+      [migrations.length],
+    );
+  yield* insert(
+    "migration_checksums",
+    ["position", "name", "checksum"],
+    migrations
+      .map((migration, index) => [index + 1, migration.name, checksumOf(migration)])
+      .slice(stored.length),
+  );
+  return due.map((migration) => migration.name);
+}
+
+function assertNotNewer(version: number, stored: readonly StoredChecksum[]): void {
+  const newest = Math.max(version, stored.length);
+  if (newest <= migrations.length) return;
+  const unknown = stored[migrations.length];
+  throw new SchemaRefused(
+    "database_too_new",
+    `The database is at version ${newest}${unknown ? ` (its migration ${migrations.length + 1} is "${unknown.name}")` : ""}, but this hub supports only up to ${migrations.length}. ` +
+      "Start a newer Signalbox, or point it at another database.",
+  );
+}
+
+function assertSame(stored: readonly StoredChecksum[]): void {
+  for (const [index, { name, checksum }] of stored.entries()) {
+    const migration = migrations[index] as Migration;
+    const expected = checksumOf(migration);
+    if (checksum !== expected)
+      throw new SchemaRefused(
+        "migration_differs",
+        `Migration ${index + 1} of the database, "${name}", has the checksum ${checksum}, but that of this hub, "${migration.name}", has ${expected}: another build of Signalbox has migrated the database. ` +
+          "Start that build again, restore a backup from before it (docs/deploy.md), or point this hub at another database.",
+      );
+  }
+}
+
+/** Returns the migrations that a database without checksums contains. */
+function* identify(dialect: Dialect): Verb<readonly Migration[]> {
+  let schema = yield* describeSchema(dialect);
+  const missing = missingColumns.filter(
+    ({ table, column }) =>
+      schema.some((part) => part.startsWith(`${table}: `)) &&
+      !schema.some((part) => part.startsWith(`${table}: ${column} `)),
+  );
+  for (const { table, column, type } of missing)
+    yield* query(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
+  if (missing.length > 0) schema = yield* describeSchema(dialect);
+  const fingerprint = fingerprintOf(schema);
+  const known = knownSchemas[fingerprint];
+  if (known === undefined)
+    throw new SchemaRefused(
+      "unknown_schema",
+      `The schema ${fingerprint} of the database is not one that Signalbox has made: a table, a column or an index was changed, or the database was restored incompletely. ` +
+        "Undo the change, restore a backup (docs/deploy.md), or point the hub at another database.",
+    );
+  const { first: count, also = [] } = known;
+  return migrations.filter(({ name }, index) => index < count || also.includes(name));
+}
