@@ -2,7 +2,7 @@
 import { type Context, Hono } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { evidenceOfRemoteOrigin } from "../ingest/check-request.ts";
-import { isStorageUnavailable } from "../store/storage-unavailable.ts";
+import { isStorageUnavailable, unavailableDetail } from "../store/storage-unavailable.ts";
 import type { Denied } from "../tenants/authorizer.ts";
 import { type HomePage, homePage } from "./home.ts";
 import { type HostCheck, isHttpsUrl } from "./host-check.ts";
@@ -125,7 +125,7 @@ export function createApp({
       ),
   );
   app.onError((error, c) => {
-    if (isStorageUnavailable(error)) return storageUnavailable();
+    if (isStorageUnavailable(error)) return storageUnavailable(unavailableDetail(error));
     // A client that disconnects during its request causes an error that is not worth logging.
     if (incomingErrorOf(c) !== error) onError(error);
     return problemResponse(

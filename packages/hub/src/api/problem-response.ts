@@ -31,9 +31,7 @@ export const deniedResponse = ({ status, code, detail, headers }: Denied) =>
   problemResponse(status, code, DENIED_TITLES[status], detail, headers);
 
 /** The response of every route while the database is unavailable. Clients repeat the request. */
-export const storageUnavailable = (
-  detail = `The database is unavailable. Try again in ${RETRY_AFTER_S} seconds.`,
-) =>
+export const storageUnavailable = (detail: string) =>
   problemResponse(503, "storage_unavailable", "Storage unavailable", detail, {
     "retry-after": String(RETRY_AFTER_S),
   });

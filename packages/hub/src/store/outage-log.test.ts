@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { createTestTimers } from "../lib/test-timers.ts";
 import { createOutageLog } from "./outage-log.ts";
+import { StorageDamaged } from "./storage-unavailable.ts";
 
 const READ = { writes: false };
 const WRITE = { writes: true };
@@ -70,4 +71,21 @@ it("does not end an outage of writes with reads that succeed", () => {
   expect(lines).toEqual(["the database is unavailable: requests get 503"]);
   outages.onSuccess(WRITE);
   expect(lines.slice(1)).toEqual(["the database is available again"]);
+});
+
+it("logs a damaged file every 30 seconds, and never its end", () => {
+  const timers = createTestTimers();
+  const lines: [string, object][] = [];
+  const write = (facts: object, message: string) => void lines.push([message, facts]);
+  const outages = createOutageLog({ log: { warn: write, error: write }, timers });
+  for (let seconds = 0; seconds <= 30; seconds += 10) {
+    outages.onFailure(new StorageDamaged("x.db is damaged"), READ);
+    outages.onSuccess(WRITE);
+    timers.advance(10_000);
+  }
+  const damaged = "the database is damaged: requests get 503";
+  expect(lines).toEqual([
+    [damaged, { reason: "x.db is damaged", failures: 1 }],
+    [damaged, { reason: "x.db is damaged", failures: 4 }],
+  ]);
 });

@@ -1,6 +1,7 @@
 /** Logs an outage of the database once, with regular counts, and its end. */
 import type { Log } from "../lib/log.ts";
 import type { Timers } from "../lib/timers.ts";
+import { StorageDamaged } from "./storage-unavailable.ts";
 
 export interface OutageLog {
   /** Called when an operation has failed because the database is unavailable. */
@@ -42,13 +43,25 @@ export function createOutageLog(options: OutageLogOptions): OutageLog {
   const { log, timers, repeatMs = 30_000, quietMs = 1_000 } = options;
   let outage: Outage | undefined;
   let disconnectedAt = Number.NEGATIVE_INFINITY;
+  const damage = { failures: 0, loggedAt: Number.NEGATIVE_INFINITY };
   const facts = ({ failures, since }: Outage) => ({
     failures,
     seconds: Math.round((timers.monotonic() - since) / 1000),
   });
 
+  /** Not an outage, since other operations succeed, and the damage remains. */
+  const onDamage = (reason: string) => {
+    const now = timers.monotonic();
+    damage.failures += 1;
+    if (now - damage.loggedAt < repeatMs) return;
+    damage.loggedAt = now;
+    log.error({ reason, failures: damage.failures }, "the database is damaged: requests get 503");
+  };
+
   return {
-    onFailure({ message }, { writes }) {
+    onFailure(error, { writes }) {
+      const { message } = error;
+      if (error instanceof StorageDamaged) return onDamage(message);
       const now = timers.monotonic();
       if (!outage) {
         outage = { since: now, failures: 1, writes, failedAt: now, loggedAt: now };

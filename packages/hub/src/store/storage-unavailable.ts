@@ -6,10 +6,27 @@ export class StorageUnavailable extends Error {
   readonly code = "storage_unavailable";
 }
 
+/** The file of the database is damaged: requests that read the damaged part fail until it is restored. */
+export class StorageDamaged extends StorageUnavailable {}
+
+/** The problem of a damaged file, with the fix. */
+export const describeDamage = (file: string, reason: string): string =>
+  `${file} is damaged, or not a SQLite database (${reason}). Stop the hub, and restore the file from a backup (docs/deploy.md).`;
+
 /** After how many seconds a client should repeat its request. */
 export const RETRY_AFTER_S = 5;
 
 /** Callers do not log these errors: `createOutageLog` logs each outage once. */
 export const isStorageUnavailable = (error: unknown): error is Error =>
-  error instanceof StorageUnavailable ||
-  (error instanceof Error && error.cause instanceof StorageUnavailable);
+  unavailableOf(error) !== undefined;
+
+/** The message for clients, which does not contain the reason. */
+export const unavailableDetail = (error: unknown): string =>
+  unavailableOf(error) instanceof StorageDamaged
+    ? "The database is damaged, so this request cannot be handled. The operator must restore the database: the log of the hub names the file."
+    : `The database is unavailable. Try again in ${RETRY_AFTER_S} seconds.`;
+
+const unavailableOf = (error: unknown): StorageUnavailable | undefined =>
+  [error, error instanceof Error && error.cause].find(
+    (candidate) => candidate instanceof StorageUnavailable,
+  );

@@ -9,6 +9,7 @@ import {
   lacksProxyHeader,
   signedSources,
 } from "../hub-settings.ts";
+import { isDatabaseMarked } from "../node/database-marker.ts";
 import { tryReadHubFile } from "../node/hub-file.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
@@ -157,7 +158,7 @@ async function checkDatabase(
 ): Promise<{ findings: Finding[]; secretCount: number }> {
   const usesSqlite = isSqlite(settings);
   const location = usesSqlite ? sqliteFile(settings) : withoutPassword(settings.databaseUrl);
-  if (usesSqlite && !existsSync(location)) {
+  if (usesSqlite && !existsSync(location) && !isDatabaseMarked(settings.data, location)) {
     const says = `${location} does not exist: the running hub has another database than the settings of this terminal`;
     const fix =
       "to check the database of the hub, set DATABASE_URL to the same value as for the hub";

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Store } from "../../store/store.ts";
+import { assertNotLost } from "../node/database-marker.ts";
 import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
 import type { Settings } from "../settings.ts";
 import { CommandFailed } from "./command.ts";
@@ -22,8 +23,10 @@ export async function withStore(
 
 /** Throws if the SQLite database is missing. */
 export function assertDatabaseExists(settings: Settings): void {
-  if (isSqlite(settings) && !existsSync(sqliteFile(settings)))
-    throw new CommandFailed(
-      `No database at ${sqliteFile(settings)}. Run the command in the hub's folder, give its data folder with --data, or start a hub with \`npx signalbox serve${serveFlags(settings)}\`.`,
-    );
+  const file = sqliteFile(settings);
+  if (!isSqlite(settings) || existsSync(file)) return;
+  assertNotLost(settings.data, file);
+  throw new CommandFailed(
+    `No database at ${file}. Run the command in the hub's folder, give its data folder with --data, or start a hub with \`npx signalbox serve${serveFlags(settings)}\`.`,
+  );
 }

@@ -3,10 +3,11 @@ import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../../store/backends/postgres-errors.ts";
 import type { OutageLog } from "../../store/outage-log.ts";
 import { SchemaRefused } from "../../store/schema-refused.ts";
-import { isStorageUnavailable } from "../../store/storage-unavailable.ts";
+import { describeDamage, isStorageUnavailable } from "../../store/storage-unavailable.ts";
 import type { Store } from "../../store/store.ts";
 import { type Settings, SettingsError } from "../settings.ts";
 import { withoutPassword } from "../without-password.ts";
+import { assertNotLost } from "./database-marker.ts";
 import { describeForeignOwner } from "./file-owner.ts";
 import { tryReadHubFile } from "./hub-file.ts";
 
@@ -30,7 +31,10 @@ export async function openStore(
 ): Promise<Store> {
   if (isSqlite(settings)) {
     const { openSqlite } = await import("../../store/backends/sqlite.ts");
-    return withFileErrors(sqliteFile(settings), (file) => openSqlite(file, { outages }));
+    return withFileErrors(settings, (file) => {
+      assertNotLost(settings.data, file);
+      return openSqlite(file, { outages });
+    });
   }
   const { openPostgres } = await import("../../store/backends/postgres.ts");
   try {
@@ -64,7 +68,7 @@ export async function reserveDatabase(settings: DatabaseSettings): Promise<() =>
   if (!isSqlite(settings)) return () => {};
   const { lockDatabase } = await import("../../store/backends/sqlite-lock.ts");
   const file = sqliteFile(settings);
-  const release = withFileErrors(file, lockDatabase);
+  const release = withFileErrors(settings, lockDatabase);
   if (release) return release;
   const holder = tryReadHubFile(settings.data);
   throw new SettingsError(
@@ -73,7 +77,11 @@ export async function reserveDatabase(settings: DatabaseSettings): Promise<() =>
 }
 
 /** Converts errors about the file to a `SettingsError` with the fix. */
-function withFileErrors<Result>(file: string, work: (file: string) => Result): Result {
+function withFileErrors<Result>(
+  settings: DatabaseSettings,
+  work: (file: string) => Result,
+): Result {
+  const file = sqliteFile(settings);
   try {
     if (isFolder(file))
       throw new SettingsError(
@@ -106,7 +114,7 @@ function sqliteMessage(file: string, error: unknown): string | undefined {
   if (parentFile !== undefined)
     return `${parentFile} is not a folder, so it cannot contain the database. Move it, or ${CHOOSE_ANOTHER}`;
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code))
-    return `${file} is damaged, or not a SQLite database. Restore it from a backup, or move it to start with an empty database.`;
+    return describeDamage(file, `${messageOf(error)}, ${code}`);
   if (/^SQLITE_(CANTOPEN|READONLY|PERM)/.test(code) || code.startsWith("E")) {
     const files = ["", "-wal", "-shm", ".lock"].map((suffix) => file + suffix);
     const foreignOwner = describeForeignOwner(files);

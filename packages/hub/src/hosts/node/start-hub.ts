@@ -18,6 +18,7 @@ import { effectiveSettings } from "../effective-settings.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { localUrl, type Settings } from "../settings.ts";
 import { assertKeyDecrypts, warnOfShortSecrets } from "./check-seal.ts";
+import { markDatabase } from "./database-marker.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { createGuardedWebFetch } from "./guarded-web-fetch.ts";
 import { nodeHmacKey, nodeSha256Hex } from "./hmac.ts";
@@ -27,7 +28,7 @@ import { createLiveTransport } from "./live.ts";
 import type { Logger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { openCommand } from "./open-command.ts";
-import { isSqlite, openStore, reserveDatabase } from "./open-store.ts";
+import { isSqlite, openStore, reserveDatabase, sqliteFile } from "./open-store.ts";
 import { createReceiver } from "./receive.ts";
 import { createSandbox } from "./sandbox.ts";
 import { loadSealKeys } from "./seal-key.ts";
@@ -126,6 +127,7 @@ async function startOnce(
     const [sealKey, ...formerSealKeys] = loadSealKeys(settings.key, settings.data, {
       canCreate: sealedSamples.length === 0 || acceptLostKey,
     });
+    if (isSqlite(settings)) markDatabase(settings.data, sqliteFile(settings));
     const seal = createSeal(sealKey, formerSealKeys);
     if (formerSealKeys.length > 0)
       log.warn(

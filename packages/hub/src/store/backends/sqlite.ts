@@ -12,7 +12,7 @@ import type { OperationLog } from "../outage-log.ts";
 import { createPackLarge } from "../packs.ts";
 import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
 import type { Dialect, Notice, Row, Verb } from "../sql.ts";
-import { StorageUnavailable } from "../storage-unavailable.ts";
+import { describeDamage, StorageDamaged, StorageUnavailable } from "../storage-unavailable.ts";
 import type { Store } from "../store.ts";
 import type { StoreCache } from "../store-cache.ts";
 import { bindVerbs, verbTable } from "../verbs/index.ts";
@@ -101,10 +101,16 @@ export function restrictPermissions(file: string): void {
 export const isBusy = (error: unknown): boolean =>
   error instanceof Database.SqliteError && error.code.startsWith("SQLITE_BUSY");
 
-/** The file is locked, the disk is full, or the disk has failed. */
-const isUnavailable = (error: unknown): error is Error & { code: string } =>
-  error instanceof Database.SqliteError &&
-  /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL)/.test(error.code);
+/** Undefined if the error is not about the file or its disk. */
+function toUnavailable(file: string, error: unknown): StorageUnavailable | undefined {
+  if (!(error instanceof Database.SqliteError)) return undefined;
+  const { message, code } = error;
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code))
+    return new StorageDamaged(describeDamage(file, `${message}, ${code}`));
+  return /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL)/.test(code)
+    ? new StorageUnavailable(`${message} (${code})`)
+    : undefined;
+}
 
 /** Blocks the thread between the attempts; used only before the hub serves requests. */
 export function retryWhileBusy(work: () => void, timeoutMs: number): void {
@@ -183,8 +189,8 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
       isBusy,
       onSuccess: () => outages.onSuccess(operation),
       toError(error) {
-        if (!isUnavailable(error)) return error;
-        const unavailable = new StorageUnavailable(`${error.message} (${error.code})`);
+        const unavailable = toUnavailable(file, error);
+        if (!unavailable) return error;
         outages.onFailure(unavailable, operation);
         return unavailable;
       },
