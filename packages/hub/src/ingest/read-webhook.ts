@@ -24,7 +24,7 @@ export interface ReadWebhook {
   /** The parsed bodies of the events; undefined if the sandbox has parsed them. */
   data?: readonly JsonObject[];
   installation(): Installation | undefined;
-  /** Returns whether all events are stored even above the quota. */
+  /** Returns whether all events are exempt from the quota. */
   skipsQuota(): boolean;
 }
 

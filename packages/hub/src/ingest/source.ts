@@ -96,8 +96,8 @@ export interface SourceDefinition {
   namesInstallation: boolean;
   installation(type: string, body: JsonObject): Installation | undefined;
   /**
-   * Returns whether the event is stored even above the quota. Applies only to the endpoint without a
-   * key.
+   * Returns whether the event is exempt from the quota: it is stored even above it, and does not count.
+   * Applies only to the endpoint without a key.
    */
   skipsQuota(type: string, body: JsonObject): boolean;
   summarize(type: string, body: JsonObject): Partial<Summary>;

@@ -810,4 +810,17 @@ export const migrations: readonly Migration[] = [
       "ALTER TABLE trigger_subscriptions ADD COLUMN token_generation BIGINT NOT NULL DEFAULT 0",
     ],
   },
+  {
+    // Former versions counted exempt events towards the quota. Those that are pending no longer count.
+    name: "pending events exempt from the quota",
+    statements: [
+      "ALTER TABLE events ADD COLUMN quota_exempt SMALLINT NOT NULL DEFAULT 0",
+      "ALTER TABLE tenants ADD COLUMN pending_exempt BIGINT NOT NULL DEFAULT 0",
+      `UPDATE events SET quota_exempt = 1 WHERE processed = 0 AND source_id = 'github' AND (tenant_id, type) IN
+        (SELECT tenant_id, type FROM pending_types WHERE type IN ('installation', 'installation_repositories'))`,
+      `UPDATE tenants SET pending_exempt = (SELECT count(*) FROM events
+        WHERE tenant_id = tenants.id AND processed = 0 AND source_id = 'github' AND type IN ('installation', 'installation_repositories'))
+        WHERE id IN (SELECT tenant_id FROM pending_types WHERE type IN ('installation', 'installation_repositories'))`,
+    ],
+  },
 ];

@@ -105,7 +105,7 @@ export interface AppendRequest {
   events: NewEvent[];
   /** The parsed payloads of `events`, in the same order, for matching. They are not stored. */
   data?: readonly Json[];
-  /** Stores the events even if the tenant exceeds its quota. */
+  /** The events are stored even above the quota, and do not count towards it while they are pending. */
   skipQuota?: boolean;
   /**
    * The verdicts and runs of each event. They were computed from the tenant's triggers at this
@@ -123,6 +123,7 @@ export type AppendResult =
     }
   /** All events of the request were stored before. */
   | { outcome: "duplicate"; events: { id: string; seq: number; duplicate: boolean }[] }
+  /** `pending`: the events that count towards the quota. */
   | { outcome: "over_quota"; pending: number; quota: number }
   /** The tenant was deleted. */
   | { outcome: "deleted" };

@@ -330,6 +330,7 @@ export const tenantTables: readonly TenantTable[] = [
     omitted: [
       ...[
         "check_result",
+        "quota_exempt",
         "pack",
         "pack_at",
         "meta_size",
@@ -353,8 +354,8 @@ export const keptTables: readonly TenantTable[] = [
     key: ["id"],
     exported: ["id", "name", "created_at", "quota", "processed_for", "pending_for", "max_bytes"],
     omitted: [
-      ...["seq", "pruned_seq", "pending", "bytes", "triggers_rev", "name_version"],
-      ...["deleting", "deleted_at"],
+      ...["seq", "pruned_seq", "pending", "pending_exempt", "bytes", "triggers_rev"],
+      ...["name_version", "deleting", "deleted_at"],
     ],
   },
   {

@@ -18,6 +18,8 @@ export class LogModel {
   readonly rows: EventRow[] = [];
   readonly #seqs = new Map<string, number>();
   readonly #pruned = new Map<string, number>();
+  /** The ids of the events that are exempt from the quota. */
+  readonly #exempt = new Set<string>();
 
   rowsOf = (tenant: string): EventRow[] => this.rows.filter((row) => row.tenant === tenant);
   pendingOf = (tenant: string): EventRow[] => this.rowsOf(tenant).filter((row) => !row.processed);
@@ -38,10 +40,11 @@ export class LogModel {
         const seq = (this.#seqs.get(tenant) ?? 0) + 1;
         this.#seqs.set(tenant, seq);
         this.rows.push(newRow(event, seq, tenant));
+        if (skipQuota) this.#exempt.add(event.id);
         return { id: event.id, seq, duplicate: false };
       });
       const added = this.rows.length - before;
-      const pending = this.pendingOf(tenant).length;
+      const pending = this.pendingOf(tenant).filter(({ id }) => !this.#exempt.has(id)).length;
       if (added > 0 && !skipQuota && quota !== null && pending > quota) {
         this.rows.splice(before);
         this.#seqs.set(tenant, (this.#seqs.get(tenant) ?? 0) - added);

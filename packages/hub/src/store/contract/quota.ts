@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { AppendRequest, Store } from "../store.ts";
+import type { AppendRequest, NewEvent, Store } from "../store.ts";
 import {
   allEvents,
   appendEvents,
@@ -17,6 +17,25 @@ const outcomes = (results: { outcome: string }[]) => results.map(({ outcome }) =
 /** Appends a batch, and returns only the outcomes. */
 const append = async (store: Store, batch: AppendRequest[], quota: number | null) =>
   outcomes(await store.appendEvents(batch, quota));
+
+const exemptRequest = (count: number) => ({
+  ...appendRequest(sampleEvents(count)),
+  skipQuota: true,
+});
+/** Stores exempt events, although the quota may be used up. Returns them. */
+async function exempt(store: Store, quota: number, count: number): Promise<NewEvent[]> {
+  const request = exemptRequest(count);
+  expect(await append(store, [request], quota)).toEqual(["stored"]);
+  return request.events;
+}
+
+const retention = (now: number) => ({
+  now,
+  processedFor: 3 * DAY,
+  pendingFor: 90 * DAY,
+  maxBytes: 1e9,
+  limit: 100,
+});
 
 export function quotaContract(it: It): void {
   it("limits the pending events of a tenant exactly", async ({ store }) => {
@@ -116,12 +135,66 @@ export function quotaContract(it: It): void {
     expect(await append(store, [appendRequest([sampleEvent()])], null)).toEqual(["stored"]);
   });
 
-  it("does not apply to requests with `skipQuota`, but counts their events", async ({ store }) => {
-    const request = { ...appendRequest([sampleEvent()]), skipQuota: true };
-    expect(await append(store, [request], 0)).toEqual(["stored"]);
+  it("exempt events are stored above the quota, and do not count towards it", async ({ store }) => {
+    await exempt(store, 0, 3);
+    expect(await append(store, [appendRequest([sampleEvent()])], 1)).toEqual(["stored"]);
+    await exempt(store, 1, 2);
     expect(await store.appendEvents([appendRequest([sampleEvent()])], 1)).toEqual([
       { outcome: "over_quota", pending: 1, quota: 1 },
     ]);
+    expect(await store.getTenant("acme")).toMatchObject({ pending: 6 });
+    expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 6 });
+  });
+
+  it("exempt events do not count in the batch that stores them", async ({ store }) => {
+    const batch = [exemptRequest(2), appendRequest([sampleEvent()]), exemptRequest(2)];
+    expect(
+      await append(store, [...batch, appendRequest(sampleEvents(2)), exemptRequest(1)], 2),
+    ).toEqual(["stored", "stored", "stored", "over_quota", "stored"]);
+  });
+
+  it("exempt events free nothing when they are processed, and stay exempt when they are reopened", async ({
+    store,
+  }) => {
+    const events = await exempt(store, 1, 3);
+    await append(store, [appendRequest([sampleEvent()])], 1);
+    const [first, second, third] = ids(events) as [string, string, string];
+    const claim = { tenant: "acme", by: "ada", now: START, until: START + 1_000 };
+    await store.claimEvent({ ...claim, id: first });
+    const isFull = async () => {
+      expect(await append(store, [appendRequest([sampleEvent()])], 1)).toEqual(["over_quota"]);
+    };
+    await isFull();
+    await store.markClaimedProcessed("acme", first, "ada", START, null);
+    await isFull();
+    await store.markProcessed("acme", [second, third], START, null);
+    await isFull();
+    await store.reopenEvents("acme", [first, second]);
+    await isFull();
+    expect(await append(store, [appendRequest([sampleEvent()])], 2)).toEqual(["stored"]);
+  });
+
+  it("exempt events free nothing when retention removes them", async ({ store }) => {
+    await exempt(store, 1, 2);
+    const kept = sampleEvent({ received_at: START + 50 * DAY });
+    await append(store, [appendRequest([kept])], 1);
+    await store.sweep(retention(START + 100 * DAY));
+    expect(ids(await allEvents(store))).toEqual([kept.id]);
+    expect(await append(store, [appendRequest([sampleEvent()])], 1)).toEqual(["over_quota"]);
+    await store.sweep({ ...retention(START + 100 * DAY), maxBytes: 0 });
+    expect(
+      await append(store, [appendRequest([sampleEvent()]), appendRequest([sampleEvent()])], 1),
+    ).toEqual(["stored", "over_quota"]);
+  });
+
+  it("exempt events do not outlive the deletion of their tenant", async ({ store }) => {
+    await exempt(store, 1, 2);
+    await store.startDeletion("acme", START);
+    while (!(await store.continueDeletion("acme", 100)));
+    await store.putTenant({ id: "acme", at: START });
+    expect(
+      await append(store, [appendRequest([sampleEvent()]), appendRequest([sampleEvent()])], 1),
+    ).toEqual(["stored", "over_quota"]);
   });
 
   it("does not count processed events, even if one is marked twice", async ({ store }) => {
@@ -138,13 +211,7 @@ export function quotaContract(it: It): void {
     const old = sampleEvents(2);
     await appendEvents(store, old);
     await store.markProcessed("acme", [itemAt(old, 0).id], START, null);
-    await store.sweep({
-      now: START + 100 * DAY,
-      processedFor: 3 * DAY,
-      pendingFor: 90 * DAY,
-      maxBytes: 1e9,
-      limit: 100,
-    });
+    await store.sweep(retention(START + 100 * DAY));
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0, bytes: 0 });
     expect(
       await append(store, [appendRequest([sampleEvent()]), appendRequest([sampleEvent()])], 1),

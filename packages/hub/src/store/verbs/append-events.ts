@@ -32,6 +32,7 @@ interface EventPosition {
 /** The amounts that a batch adds to the counters of one tenant. */
 interface Growth {
   pending: number;
+  exempt: number;
   bytes: number;
   types: Map<string, number>;
 }
@@ -40,7 +41,7 @@ interface Growth {
 const EVENT_COLUMNS = [
   "tenant_id", "seq", "id", "source", "source_id", "external_id", "type", "received_at",
   "action", "repo", "sender", "number", "title", "url", "size", "pack", "pack_at", "meta_size",
-  "check_result",
+  "check_result", "quota_exempt",
 ];
 
 export function* appendEvents(
@@ -73,10 +74,11 @@ export function* appendEvents(
       if (head.deleted_at !== null) return { outcome: "deleted" };
       if (plan && plan.revision !== head.triggers_rev) return { outcome: "stale" };
       const quota = skipQuota ? null : (head.quota ?? defaultQuota);
-      if (quota !== null && head.pending + newKeys.size > quota)
-        return { outcome: "over_quota", pending: head.pending, quota };
+      const pending = head.pending - head.pending_exempt;
+      if (quota !== null && pending + newKeys.size > quota)
+        return { outcome: "over_quota", pending, quota };
 
-      const growth = growths.get(tenant) ?? { pending: 0, bytes: 0, types: new Map() };
+      const growth = growths.get(tenant) ?? { pending: 0, exempt: 0, bytes: 0, types: new Map() };
       growths.set(tenant, growth);
       const results = requested.map((event, index) => {
         const key = keys[index] as string;
@@ -85,9 +87,14 @@ export function* appendEvents(
         head.seq += 1;
         head.pending += 1;
         growth.pending += 1;
+        if (skipQuota) {
+          head.pending_exempt += 1;
+          growth.exempt += 1;
+        }
         growth.bytes += event.body.byteLength;
         growth.types.set(event.type, (growth.types.get(event.type) ?? 0) + 1);
-        events.push(eventValues(tenant, head.seq, event, packer.add(tenant, head.seq, event)));
+        const position = packer.add(tenant, head.seq, event);
+        events.push(eventValues(tenant, head.seq, event, position, skipQuota));
         positions.set(key, { id: event.id, seq: head.seq });
         const eventPlan = plan?.events[index];
         if (eventPlan)
@@ -171,14 +178,14 @@ const resultOf = (positions: Map<string, EventPosition>, key: string, duplicate:
 };
 
 // biome-ignore format: in the order of EVENT_COLUMNS
-const eventValues = (tenant: string, seq: number, event: NewEvent, position: PayloadPosition): Value[] => [
+const eventValues = (tenant: string, seq: number, event: NewEvent, position: PayloadPosition, isExempt = false): Value[] => [
   tenant, seq, event.id, event.source, event.source_id, event.external_id, event.type, event.received_at,
   event.action, event.repo, event.sender, event.number, event.title, event.url, event.body.byteLength,
-  position.pack, position.pack_at, position.meta_size, packCheckResult(event.check_result),
+  position.pack, position.pack_at, position.meta_size, packCheckResult(event.check_result), isExempt ? 1 : 0,
 ];
 
 // Constants, because the text of an insert is cached by its columns.
-const TENANT_COLUMNS = ["id", "created_at", "seq", "pending", "bytes"];
+const TENANT_COLUMNS = ["id", "created_at", "seq", "pending", "pending_exempt", "bytes"];
 const PENDING_COLUMNS = ["tenant_id", "type", "count"];
 
 function* incrementCounters(
@@ -189,7 +196,7 @@ function* incrementCounters(
   const types: Value[][] = [];
   for (const [tenant, growth] of growths) {
     const { seq } = heads.get(tenant) as TenantHead;
-    tenants.push([tenant, 0, seq, growth.pending, growth.bytes]);
+    tenants.push([tenant, 0, seq, growth.pending, growth.exempt, growth.bytes]);
     for (const [type, count] of growth.types) types.push([tenant, type, count]);
   }
   // The rows exist. An upsert updates any number of them in one statement.
@@ -198,7 +205,8 @@ function* incrementCounters(
     TENANT_COLUMNS,
     tenants,
     "ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, " +
-      "pending = tenants.pending + excluded.pending, bytes = tenants.bytes + excluded.bytes",
+      "pending = tenants.pending + excluded.pending, " +
+      "pending_exempt = tenants.pending_exempt + excluded.pending_exempt, bytes = tenants.bytes + excluded.bytes",
   );
   yield* insert(
     "pending_types",

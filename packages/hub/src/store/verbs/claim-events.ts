@@ -75,12 +75,12 @@ function* markPending(
   by?: string,
 ): Verb<Set<string>> {
   yield* lockTenants(dialect, [tenant]);
-  const marked = new Map<string, { type: string }>();
+  const marked = new Map<string, CountedEvent>();
   const isClaimed = by === undefined ? "" : "AND claimed_by = ? ";
   for (const { list, params } of inLists(ids, dialect, 4))
-    for (const row of yield* query<{ id: string; type: string }>(
+    for (const row of yield* query<CountedEvent & { id: string }>(
       "UPDATE events SET processed = 1, processed_at = ?, note = ?, claimed_until = 0 " +
-        `WHERE ${OF_TENANT} AND processed = 0 ${isClaimed}AND id IN ${list} RETURNING id, type`,
+        `WHERE ${OF_TENANT} AND processed = 0 ${isClaimed}AND id IN ${list} RETURNING id, type, quota_exempt`,
       [at, note, tenant, ...(by === undefined ? [] : [by]), ...params],
     ))
       marked.set(row.id, row);
@@ -109,11 +109,11 @@ export function* reopenEvents(
 ): Verb<ReopenResult> {
   yield* lockTenants(dialect, [tenant]);
   const wanted = [...new Set(ids)];
-  const reopened = new Map<string, { type: string }>();
+  const reopened = new Map<string, CountedEvent>();
   for (const { list, params } of inLists(wanted, dialect, 1))
-    for (const row of yield* query<{ id: string; type: string }>(
+    for (const row of yield* query<CountedEvent & { id: string }>(
       "UPDATE events SET processed = 0, processed_at = NULL, note = NULL, claimed_by = NULL, claimed_until = 0, attempts = 0 " +
-        `WHERE ${OF_TENANT} AND processed = 1 AND id IN ${list} RETURNING id, type`,
+        `WHERE ${OF_TENANT} AND processed = 1 AND id IN ${list} RETURNING id, type, quota_exempt`,
       [tenant, ...params],
     ))
       reopened.set(row.id, row);
@@ -133,9 +133,21 @@ export function* notifyChanged(tenant: string, ids: readonly string[]): Verb<voi
     yield* notify({ topic: "changed", tenant, ids: ids.slice(start, start + IDS_PER_NOTICE) });
 }
 
-function* incrementPending(tenant: string, events: readonly { type: string }[]): Verb<void> {
+/** The columns of an event that the stored counts depend on. */
+export interface CountedEvent {
+  type: string;
+  quota_exempt: number;
+}
+
+const countExempt = (events: readonly CountedEvent[]): number =>
+  events.filter(({ quota_exempt }) => quota_exempt === 1).length;
+
+function* incrementPending(tenant: string, events: readonly CountedEvent[]): Verb<void> {
   if (events.length === 0) return;
-  yield* query("UPDATE tenants SET pending = pending + ? WHERE id = ?", [events.length, tenant]);
+  yield* query(
+    "UPDATE tenants SET pending = pending + ?, pending_exempt = pending_exempt + ? WHERE id = ?",
+    [events.length, countExempt(events), tenant],
+  );
   const types = Map.groupBy(events, ({ type }) => type);
   yield* insert(
     "pending_types",
@@ -146,9 +158,14 @@ function* incrementPending(tenant: string, events: readonly { type: string }[]):
 }
 
 /** Subtracts events that are no longer pending from the stored counts. */
-export function* decrementPending(tenant: string, events: readonly { type: string }[]): Verb<void> {
+export function* decrementPending(tenant: string, events: readonly CountedEvent[]): Verb<void> {
   if (events.length === 0) return;
-  yield* execute("UPDATE tenants SET pending = pending - ? WHERE id = ?", [events.length, tenant]);
+  // A replica of a former version does not update `pending_exempt`, so it is reset with the last event.
+  yield* execute(
+    "UPDATE tenants SET pending = pending - ?, " +
+      "pending_exempt = CASE WHEN pending = ? THEN 0 ELSE pending_exempt - ? END WHERE id = ?",
+    [events.length, events.length, countExempt(events), tenant],
+  );
   const types = new Map<string, number>();
   for (const { type } of events) types.set(type, (types.get(type) ?? 0) + 1);
   for (const [type, count] of types)

@@ -8,13 +8,15 @@ export interface TenantHead {
   id: string;
   seq: number;
   pending: number;
+  /** How many of the pending events do not count towards the quota. */
+  pending_exempt: number;
   quota: number | null;
   deleted_at: number | null;
   /** Increases with each change of the tenant's triggers. */
   triggers_rev: number;
 }
 
-const HEAD_FIELDS = "id, seq, pending, quota, deleted_at, triggers_rev";
+const HEAD_FIELDS = "id, seq, pending, pending_exempt, quota, deleted_at, triggers_rev";
 const sortedIds = (ids: Iterable<string>) => [...new Set(ids)].sort();
 
 /** Locks the tenants that exist. */

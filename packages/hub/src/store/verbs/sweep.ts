@@ -7,7 +7,7 @@ import { idFloor } from "../../lib/ids.ts";
 import { expiredSpans, type RetentionTime, type Span } from "../retention-clock.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 import type { Retention, SweepResult, TenantSettings, TenantSweep } from "../store.ts";
-import { decrementPending } from "./claim-events.ts";
+import { type CountedEvent, decrementPending } from "./claim-events.ts";
 import { lockTenants } from "./lock-tenants.ts";
 
 interface EventKey {
@@ -146,10 +146,9 @@ function* findExpired(tenant: string, spans: readonly Span[], limit: number): Ve
   );
 }
 
-interface RemovedEvent {
+interface RemovedEvent extends CountedEvent {
   id: string;
   seq: number;
-  type: string;
   size: number;
   processed: number;
   pack: number;
@@ -194,7 +193,7 @@ function* remove(dialect: Dialect, events: readonly EventKey[]): Verb<number> {
       const where = `tenant_id = ? AND seq IN ${list} AND ${HAS_NO_OPEN_RUN}`;
       removed.push(
         ...(yield* query<RemovedEvent>(
-          `DELETE FROM events WHERE ${where} RETURNING id, seq, type, size, processed, pack`,
+          `DELETE FROM events WHERE ${where} RETURNING id, seq, type, size, processed, quota_exempt, pack`,
           [tenant, ...params],
         )),
       );

@@ -157,7 +157,7 @@ function* finishDeletion(tenant: string): Verb<void> {
     [tenant],
   );
   yield* execute(
-    "UPDATE tenants SET deleting = 0, pending = 0, bytes = 0, pruned_seq = seq, " +
+    "UPDATE tenants SET deleting = 0, pending = 0, pending_exempt = 0, bytes = 0, pruned_seq = seq, " +
       "triggers_rev = triggers_rev + 1, quota = NULL, processed_for = NULL, pending_for = NULL, max_bytes = NULL" +
       `${installed ? ", deleted_at = NULL" : ", name = NULL, name_version = 0"} WHERE id = ?`,
     [tenant],
