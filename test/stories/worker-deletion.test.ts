@@ -25,9 +25,13 @@ const payloadOf = (tenant: number) =>
 async function runEarlierWorker(data: string, tenants: readonly number[]): Promise<void> {
   const worker = await startWorkerProcess({ data, modules: [EARLIER] });
   const installations = [
-    "CREATE TABLE installations (installation_id INTEGER, account_id INTEGER, account_login TEXT)",
+    "CREATE TABLE installations (installation_id INTEGER PRIMARY KEY, account_id INTEGER NOT NULL, account_login TEXT NOT NULL, account_type TEXT NOT NULL, created_at TEXT NOT NULL)",
+    "CREATE INDEX idx_installations_account ON installations (account_id)",
     "CREATE TABLE settings (name TEXT)",
-    ...tenants.map((id) => `INSERT INTO installations VALUES (${id}, ${id}, '${markerOf(id)}')`),
+    ...tenants.map(
+      (id) =>
+        `INSERT INTO installations VALUES (${id}, ${id}, '${markerOf(id)}', 'User', '2026-03-31T00:00:00Z')`,
+    ),
   ];
   const objects = tenants.flatMap((id) => [
     [
@@ -89,10 +93,8 @@ it("the export and the deletion of a tenant include the data of an earlier Worke
     PORT: await fixedPort(),
   });
   for (const id of [7, 8]) {
-    const body = JSON.stringify({
-      ...JSON.parse(payloadOf(id)),
-      installation: { id, account: { id, login: markerOf(id) } },
-    });
+    // Only the map of the earlier registry has the account of this installation.
+    const body = JSON.stringify({ ...JSON.parse(payloadOf(id)), installation: { id } });
     const sent = await deliver(api.hub.url, { id: `new-${id}`, body, type: "issues" });
     expect(sent.status, await sent.text()).toBe(202);
   }
@@ -131,7 +133,8 @@ it("the export and the deletion of a tenant include the data of an earlier Worke
   expect(findRows(data, [markerOf(7), "-of-7"])).toEqual([]);
   expect(findRows(data, [markerOf(8)]).map((row) => row.split(":")[0])).toEqual(
     expect.arrayContaining([
-      "earlier_installations",
+      "migrated_installations",
+      "installations",
       "migrated_events",
       "earlier_notes",
       "state",

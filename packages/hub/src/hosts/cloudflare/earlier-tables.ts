@@ -1,7 +1,7 @@
 /**
  * Migrates the storage of an earlier Worker, whose Durable Objects had the same class names and some of
- * the same table names. The earlier tables are renamed to `earlier_…`, and their events are migrated.
- * When a tenant is deleted, its data in these tables is deleted too.
+ * the same table names. The earlier tables are renamed to `earlier_…`. Their events and installations are
+ * migrated. When a tenant is deleted, its data in these tables is deleted too.
  */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { sanitizeSummary } from "../../ingest/sanitize-summary.ts";
@@ -13,6 +13,8 @@ import type { NewEvent, Store } from "../../store/store.ts";
 const PREFIX = "earlier_";
 const EVENTS = `${PREFIX}events`;
 const MIGRATED_EVENTS = "migrated_events";
+const INSTALLATIONS = `${PREFIX}installations`;
+const MIGRATED_INSTALLATIONS = "migrated_installations";
 const BATCH_SIZE = 100;
 
 const namesOf = ({ sql }: ObjectStorage, type: "table" | "index"): string[] =>
@@ -37,7 +39,10 @@ export function renameEarlierTables(storage: ObjectStorage): void {
 }
 
 const earlierTables = (storage: ObjectStorage): string[] =>
-  namesOf(storage, "table").filter((name) => name.startsWith(PREFIX) || name === MIGRATED_EVENTS);
+  namesOf(storage, "table").filter(
+    (name) =>
+      name.startsWith(PREFIX) || name === MIGRATED_EVENTS || name === MIGRATED_INSTALLATIONS,
+  );
 
 /** Deletes the earlier tables of an object that belongs to one tenant. */
 export function dropEarlierTables(storage: ObjectStorage): void {
@@ -100,6 +105,40 @@ export async function migrateEarlierEvents(
   }
   storage.sql.exec(`ALTER TABLE ${EVENTS} RENAME TO ${MIGRATED_EVENTS}`);
   return count;
+}
+
+const INSTALLATION_COLUMNS = ["installation_id", "account_id", "account_login", "created_at"];
+
+/**
+ * Migrates the accounts of the installations in an earlier registry, so that their webhooks have a tenant
+ * before GitHub sends an event that names the account. They have the version 0: they do not replace
+ * installations that are already stored, and every event about an installation replaces them. Returns the
+ * number of installations.
+ */
+export async function migrateEarlierInstallations(
+  storage: ObjectStorage,
+  store: Pick<Store, "putInstallation">,
+  now: number,
+): Promise<number> {
+  const columns = columnsOf(storage, INSTALLATIONS);
+  if (!INSTALLATION_COLUMNS.every((column) => columns.includes(column))) return 0;
+  const rows = storage.sql
+    .exec(`SELECT ${INSTALLATION_COLUMNS.join(", ")} FROM ${INSTALLATIONS}`)
+    .toArray();
+  for (const { installation_id, account_id, account_login, created_at } of rows)
+    await store.putInstallation(
+      {
+        id: String(installation_id),
+        tenant: String(account_id),
+        account: String(account_login),
+        version: 0,
+        change: null,
+        suspended_at: null,
+      },
+      new Date(String(created_at)).getTime() || now,
+    );
+  storage.sql.exec(`ALTER TABLE ${INSTALLATIONS} RENAME TO ${MIGRATED_INSTALLATIONS}`);
+  return rows.length;
 }
 
 function toEvent({ id, type, payload, received_at }: EarlierEvent): NewEvent {

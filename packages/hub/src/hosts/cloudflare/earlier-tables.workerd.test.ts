@@ -3,7 +3,12 @@ import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import type { StoreObject } from "../../store/backends/durable-object.test-worker.ts";
 import { openDurableObject } from "../../store/backends/durable-object.ts";
-import { migrateEarlierEvents, renameEarlierTables } from "./earlier-tables.ts";
+import {
+  deleteEarlierRows,
+  migrateEarlierEvents,
+  migrateEarlierInstallations,
+  renameEarlierTables,
+} from "./earlier-tables.ts";
 
 const payload = JSON.stringify({
   action: "opened",
@@ -52,4 +57,49 @@ it("renames the tables of an earlier Worker, and migrates its events once", () =
       .exec<{ rows: number }>("SELECT count(*) AS rows FROM earlier_installations")
       .one();
     expect(rows).toBe(0);
+  }));
+
+it("migrates the installations of an earlier registry once, and keeps what GitHub has reported since", () =>
+  runInDurableObject(env.STORE.getByName("earlier-registry"), async (_, { storage }) => {
+    await storage.deleteAll();
+    for (const statement of [
+      "CREATE TABLE installations (installation_id INTEGER PRIMARY KEY, account_id INTEGER NOT NULL, account_login TEXT NOT NULL, account_type TEXT NOT NULL, created_at TEXT NOT NULL)",
+      "CREATE INDEX idx_installations_account ON installations (account_id)",
+      "CREATE TABLE quotas (account_id INTEGER PRIMARY KEY, events_stored INTEGER NOT NULL DEFAULT 0, events_limit INTEGER NOT NULL DEFAULT 10000, window_started_at INTEGER NOT NULL DEFAULT 0)",
+      "INSERT INTO quotas (account_id, events_stored) VALUES (100, 7)",
+      "INSERT INTO installations VALUES (1, 100, 'acme', 'Organization', '2026-03-31T10:00:00.000Z')",
+      "INSERT INTO installations VALUES (2, 100, 'acme', 'Organization', '2026-04-01T10:00:00.000Z')",
+      "INSERT INTO installations VALUES (3, 200, 'umbrella', 'Organization', '2026-04-01T10:00:00.000Z')",
+      "INSERT INTO installations VALUES (4, 300, 'mona', 'User', 'not a time')",
+    ])
+      storage.sql.exec(statement);
+    renameEarlierTables(storage);
+    const store = openDurableObject(storage);
+    // A version of the hub that did not migrate installations has received these events.
+    const moved = { tenant: "201", account: "umbrella-2", version: 5, suspended_at: null };
+    await store.putInstallation({ ...moved, id: "3", change: null }, 7);
+    await store.putInstallation({ ...moved, id: "4", tenant: "300", change: "removed" }, 7);
+
+    expect(await migrateEarlierInstallations(storage, store, 9)).toBe(4);
+    expect(await migrateEarlierInstallations(storage, store, 9)).toBe(0);
+    expect(await store.findInstallation("1")).toEqual({
+      id: "1",
+      tenant: "100",
+      account: "acme",
+      version: 0,
+      suspended_at: null,
+      removed_at: null,
+    });
+    expect(await store.findInstallation("2")).toMatchObject({ tenant: "100" });
+    expect(await store.findInstallation("3")).toMatchObject({ tenant: "201" });
+    expect(await store.findInstallation("4")).toMatchObject({ removed_at: 7 });
+    expect(await store.getTenant("100")).toMatchObject({
+      name: "acme",
+      created_at: Date.parse("2026-03-31T10:00:00.000Z"),
+      quota: null,
+    });
+
+    deleteEarlierRows(storage, "100");
+    const accounts = storage.sql.exec("SELECT account_id FROM migrated_installations").toArray();
+    expect(accounts).toEqual([{ account_id: 200 }, { account_id: 300 }]);
   }));

@@ -2,7 +2,7 @@ import type { Store } from "../../store/store.ts";
 import { EVERY_TENANT } from "../../tenants/tokens.ts";
 import { storeObject } from "./bindings.ts";
 import { composeStore } from "./compose-store.ts";
-import { deleteEarlierRows } from "./earlier-tables.ts";
+import { deleteEarlierRows, migrateEarlierInstallations } from "./earlier-tables.ts";
 import { HubObject } from "./hub-object.ts";
 import { connectStore } from "./remote-store.ts";
 
@@ -13,6 +13,7 @@ import { connectStore } from "./remote-store.ts";
 export class TenantRegistry extends HubObject {
   protected override async prepare(): Promise<void> {
     const { own } = this;
+    await migrateEarlierInstallations(this.ctx.storage, own, Date.now());
     this.own = {
       ...own,
       startDeletion: (tenant, at) => {
