@@ -217,3 +217,13 @@ it.each(["single", "github"])(
     expect(worker.output()).not.toContain("request stream");
   },
 );
+
+it("a connection cannot be a command, and the error asks for no setting that would allow it", async () => {
+  const { call } = await startApi("workerd", { SIGNALBOX_ALLOW_COMMANDS: "on" });
+  const { status, json } = await call("POST", "/api/connections", { name: "x", command: "node" });
+  expect([status, json.detail]).toEqual([
+    403,
+    "command: This hub runs on Cloudflare Workers, where commands cannot run: set url instead.",
+  ]);
+  expect((await call("GET", "/api/hub")).json).toMatchObject({ allows_commands: false });
+});

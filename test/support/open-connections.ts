@@ -1,6 +1,6 @@
 /** Opens connections to MCP servers on the loopback address, as the hub does. */
 import { onTestFinished } from "vitest";
-import type { OpenCommand } from "../../packages/hub/src/connections/command.ts";
+import type { CommandSupport } from "../../packages/hub/src/connections/command.ts";
 import type { ConnectionError } from "../../packages/hub/src/connections/connection-error.ts";
 import type { CallOptions } from "../../packages/hub/src/connections/connections.ts";
 import { createConnections } from "../../packages/hub/src/connections/create-connections.ts";
@@ -27,7 +27,7 @@ export const seal = createSeal(sealKey);
 export interface OpenConnectionsOptions {
   timers?: Timers;
   allowPrivate?: AllowPrivate;
-  openCommand?: OpenCommand;
+  openCommand?: CommandSupport;
   /** Required for connections that a person authorizes with OAuth. */
   store?: ConnectionGrantStore;
 }

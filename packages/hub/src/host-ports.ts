@@ -4,7 +4,7 @@ import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
 import type { EffectiveSetting } from "./api/settings-routes.ts";
 import type { ReadWebFile } from "./api/web-ui.ts";
-import type { OpenCommand } from "./connections/command.ts";
+import type { CommandSupport } from "./connections/command.ts";
 import type { DeliveryOutcome } from "./deliver/delivery.ts";
 import type { TrustedProxy } from "./ingest/addresses.ts";
 import type { IngestObservation } from "./ingest/ingest-log.ts";
@@ -33,8 +33,8 @@ export interface HostPorts {
    * MCP, OAuth and models require them.
    */
   guardedWebFetch: WebFetch;
-  /** Runs MCP servers as child processes. Undefined if the host or the operator does not allow it. */
-  openCommand?: OpenCommand | undefined;
+  /** Runs MCP servers as child processes. */
+  openCommand?: CommandSupport;
   /** Reads the files of the web UI. Undefined if the host does not serve it. */
   readWebFile?: ReadWebFile | undefined;
   /** Evaluates code, expressions and schemas of flow authors, with a deadline. */

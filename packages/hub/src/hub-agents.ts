@@ -6,6 +6,7 @@ import { createLiveStreams } from "./api/live-streams.ts";
 import { type Automations, createAutomations } from "./apps/automations.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
 import { createFlows } from "./apps/flows.ts";
+import { commandRefusal } from "./connections/command.ts";
 import { CHECK_WAIT_MS, createConnectionEditor } from "./connections/connection-editor.ts";
 import { createDeliverer } from "./deliver/deliverer.ts";
 import { createPostWebhook } from "./deliver/post-webhook.ts";
@@ -156,7 +157,7 @@ function createHubAutomations(options: HubAgentsOptions): Automations {
       store,
       seal,
       timers,
-      allowCommands: ports.openCommand !== undefined,
+      commandRefusal: commandRefusal(ports.openCommand),
       waitMs: CHECK_WAIT_MS,
     }),
     registry: nodeTypes,

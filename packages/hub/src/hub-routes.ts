@@ -29,6 +29,7 @@ import { triggerRoutes } from "./api/trigger-routes.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
 import type { DraftRuns } from "./apps/draft-runs.ts";
 import { createAuthorizations } from "./connections/authorizations.ts";
+import { commandRefusal } from "./connections/command.ts";
 import { CHECK_WAIT_MS } from "./connections/connection-editor.ts";
 import type { Connections } from "./connections/connections.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
@@ -180,7 +181,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       }),
       connections: {
         timers: ports.timers,
-        allowCommands: ports.openCommand !== undefined,
+        commandRefusal: commandRefusal(ports.openCommand),
         waitMs: CHECK_WAIT_MS,
         // Calls tools of MCP servers; `calls` below calls tools of flows.
         calls: options.connections,

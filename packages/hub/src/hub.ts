@@ -11,6 +11,7 @@ import type { LiveStreams } from "./api/live-streams.ts";
 import { signInPath } from "./api/session-routes.ts";
 import { logLegacyMigration } from "./apps/log-legacy-migration.ts";
 import { migrateLegacyFlows } from "./apps/migrate-legacy-flows.ts";
+import { commandRefusal } from "./connections/command.ts";
 import type { Keeper } from "./connections/keeper.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { createHubAgents } from "./hub-agents.ts";
@@ -288,7 +289,7 @@ const hubInfoOf = (
   tenancy: settings.tenancy,
   is_public: settings.isPublic,
   accepts_unsigned: settings.allowUnsigned,
-  allows_commands: ports.openCommand !== undefined,
+  allows_commands: commandRefusal(ports.openCommand) === undefined,
   install_url: installUrl(settings),
   started_at: startedAt,
 });

@@ -2,6 +2,7 @@
 import { Hono } from "hono";
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { commandRefusal } from "../connections/command.ts";
 import { createConnectionEditor } from "../connections/connection-editor.ts";
 import { ConnectionError } from "../connections/connection-error.ts";
 import type { Connections } from "../connections/connections.ts";
@@ -49,7 +50,13 @@ function setup({ check = OK, allowCommands = false, waitMs = 30_000, callTool }:
     await store.close();
   });
   const app = new Hono();
-  const editor = createConnectionEditor({ store, seal, timers, allowCommands, waitMs });
+  const editor = createConnectionEditor({
+    store,
+    seal,
+    timers,
+    commandRefusal: allowCommands ? undefined : commandRefusal(undefined),
+    waitMs,
+  });
   const routes = connectionRoutes({
     store,
     editor,

@@ -16,7 +16,7 @@ async function open() {
       store: editorStore,
       seal: { seal: async (text) => text, unseal: async (text) => text },
       timers: { now: () => START, after: () => () => {} },
-      allowCommands: false,
+      commandRefusal: undefined,
       waitMs: 0,
     });
   const editor = editorOf(store);

@@ -30,8 +30,8 @@ export interface ConnectionEditorOptions {
   >;
   seal: Seal;
   timers: Pick<Timers, "now" | "after">;
-  /** Whether the operator allows programs on the hub's machine (SIGNALBOX_ALLOW_COMMANDS). */
-  allowCommands: boolean;
+  /** The result of `commandRefusal`. */
+  commandRefusal: string | undefined;
   /** The maximum time to wait for the result of a check; 0 if no keeper runs. */
   waitMs: number;
 }
@@ -57,16 +57,12 @@ function assertSameOrigin(
 }
 
 export function createConnectionEditor(options: ConnectionEditorOptions) {
-  const { store, seal, timers, allowCommands, waitMs } = options;
+  const { store, seal, timers, commandRefusal, waitMs } = options;
   const { now } = timers;
 
   const assertAllowed = (target: ConnectionTarget): void => {
-    if ("command" in target && !allowCommands)
-      throw new RequestError(
-        "forbidden",
-        "command",
-        "This hub runs no commands: set url instead, or start the hub with SIGNALBOX_ALLOW_COMMANDS=on.",
-      );
+    if ("command" in target && commandRefusal !== undefined)
+      throw new RequestError("forbidden", "command", commandRefusal);
   };
 
   const sleep = (): Promise<void> =>

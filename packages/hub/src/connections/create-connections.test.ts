@@ -463,14 +463,14 @@ describe("after a failure to connect", () => {
   });
 });
 
-it("does not run commands that the host does not allow", async () => {
+it.each([
+  [undefined, "SIGNALBOX_ALLOW_COMMANDS=on"],
+  ["impossible" as const, "This hub runs on Cloudflare Workers, where commands cannot run"],
+])("does not run commands if the host's support is %s", async (openCommand, message) => {
   const connection = await newConnection({ command: "node", args: ["server.js"] });
   expect(
-    await catchError(openConnections().callTool(connection, call, callOptions())),
-  ).toMatchObject({
-    code: "not_allowed",
-    message: expect.stringContaining("SIGNALBOX_ALLOW_COMMANDS"),
-  });
+    await catchError(openConnections({ openCommand }).callTool(connection, call, callOptions())),
+  ).toMatchObject({ code: "not_allowed", message: expect.stringContaining(message) });
 });
 
 it("rejects running calls when it closes, and all calls after that", async () => {

@@ -14,7 +14,7 @@ import { backoffMs } from "../lib/backoff.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { Connection } from "../store/connection-store.ts";
 import { isSessionLost, toConnectionError } from "./client-error.ts";
-import type { OpenCommand, OpenedCommand } from "./command.ts";
+import { type CommandSupport, commandRefusal, type OpenedCommand } from "./command.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { createConnectionFetch } from "./connection-fetch.ts";
 import type { ToolAnswer } from "./connections.ts";
@@ -32,8 +32,7 @@ import { TRIGGER_CONFIGURE } from "./trigger-list.ts";
 export interface OpenClientOptions extends OpenOAuthOptions {
   connection: Pick<Connection, "id" | "tenant" | "revision" | "target">;
   credentials: Credentials;
-  /** Undefined if this host or its operator does not allow commands. */
-  openCommand: OpenCommand | undefined;
+  openCommand: CommandSupport;
   identity: (connection: string) => Promise<string>;
   version: string;
   timers: Timers;
@@ -108,11 +107,8 @@ async function openStdio(
   options: OpenClientOptions,
 ): Promise<McpClient> {
   const { openCommand, credentials } = options;
-  if (!openCommand)
-    throw new ConnectionError(
-      "not_allowed",
-      "This hub does not run commands. Set SIGNALBOX_ALLOW_COMMANDS=on, or connect to the server by URL.",
-    );
+  if (typeof openCommand !== "function")
+    throw new ConnectionError("not_allowed", commandRefusal(openCommand));
   const opened = await openCommand({ ...target, env: credentials.env ?? {} });
   const session = createSession(options, COMMAND_PROBE_MS, false);
   return session.connect(opened.transport, {

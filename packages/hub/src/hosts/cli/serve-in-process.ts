@@ -3,6 +3,7 @@ import { Hono } from "hono";
 import { createAuthorizeRequest } from "../../api/authorize-request.ts";
 import { managementRoutes } from "../../api/management-routes.ts";
 import { mountRoutes } from "../../api/route.ts";
+import { commandRefusal } from "../../connections/command.ts";
 import { createIds } from "../../lib/ids.ts";
 import { createSeal, type Seal } from "../../lib/seal.ts";
 import type { Store } from "../../store/store.ts";
@@ -60,7 +61,7 @@ export async function serveInProcess(
     deletions,
     connections: {
       timers: systemTimers,
-      allowCommands: settings.allowCommands === "on",
+      commandRefusal: settings.allowCommands === "on" ? undefined : commandRefusal(undefined),
       waitMs: 0,
       calls: undefined,
       authorizations: undefined,

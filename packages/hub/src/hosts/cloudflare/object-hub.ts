@@ -60,6 +60,7 @@ export async function startObjectHub(options: ObjectHubOptions) {
       allowHttp: hubSettings.allowHttp,
       fetch: webFetch,
     }),
+    openCommand: "impossible",
     readWebFile: createReadWebFile(env.ASSETS),
     evaluate: createEvaluateInProcess({ engine, stepsPerMs: STEPS_PER_MS }),
     makeHmacKey: webHmacKey,
