@@ -3,10 +3,10 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { WebSocket } from "ws";
 import { deliver, SECRET } from "../support/deliver.ts";
 import { commandSettings, type Host, hosts, startOn } from "../support/hosts.ts";
 import { createTokenByCli, type HubProcess, runCli } from "../support/hub-process.ts";
+import { openSocket as openSocketWith } from "../support/open-socket.ts";
 import { createMigratedDatabase } from "../support/postgres.ts";
 import { openSse } from "../support/sse.ts";
 import { tempFolder } from "../support/temp-folder.ts";
@@ -38,18 +38,8 @@ async function send(hub: HubProcess, count: number, type = "issues"): Promise<vo
   for (const { status } of responses) expect(status).toBe(202);
 }
 
-function openSocket(hub: HubProcess, path = "/events", headers: Record<string, string> = bearer) {
-  // After the closing handshake, workerd keeps the TCP connection open for many seconds.
-  const options = { headers, closeTimeout: 1_000 };
-  const socket = new WebSocket(`${hub.url.replace("http", "ws")}${path}`, options);
-  const messages: Record<string, unknown>[] = [];
-  socket.on("message", (data) => messages.push(JSON.parse(String(data))));
-  const closed = new Promise<number>((resolve) => socket.on("close", resolve));
-  socket.on("error", () => {});
-  onTestFinished(() => socket.terminate());
-  const seqs = () => messages.flatMap(({ seq }) => (typeof seq === "number" ? [seq] : []));
-  return { socket, messages, seqs, closed };
-}
+const openSocket = (hub: HubProcess, path = "/events", headers: Record<string, string> = bearer) =>
+  openSocketWith(hub, path, headers);
 
 describe.each(hosts)("GET /events on %s", (host) => {
   const start = (env?: Record<string, string>, data?: string) => startHub(host, env, data);

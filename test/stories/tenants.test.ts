@@ -2,10 +2,13 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { startApi } from "../support/api-client.ts";
+import { ADMIN, startApi } from "../support/api-client.ts";
 import { deliver } from "../support/deliver.ts";
+import { connectSdk2 } from "../support/events-client.ts";
 import { startFakeGithub } from "../support/fake-github.ts";
 import { runCli } from "../support/hub-process.ts";
+import { openSocket } from "../support/open-socket.ts";
+import { openSse, type SseReader } from "../support/sse.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 it.for(["SQLite", "workerd"] as const)(
@@ -106,6 +109,72 @@ it.for(["SQLite", "workerd"] as const)(
     const { json: events } = await api.expect(200, "GET", "/api/events?tenant=100");
     expect(events.items).toHaveLength(1);
     expect(events.items[0].seq).toBe(tenant.events + 1);
+  },
+);
+
+/** Opens the stream of an MCP session. */
+async function openMcpStream(url: string, token: string): Promise<SseReader> {
+  const headers = {
+    authorization: `Bearer ${token}`,
+    accept: "application/json, text/event-stream",
+    "content-type": "application/json",
+  };
+  const protocolVersion = "2025-06-18";
+  const params = { protocolVersion, capabilities: {}, clientInfo: { name: "c", version: "1" } };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params });
+  const opened = await fetch(`${url}/mcp`, { method: "POST", headers, body });
+  const session = opened.headers.get("mcp-session-id") as string;
+  await opened.text();
+  const stream = await openSse(`${url}/mcp`, { ...headers, "mcp-session-id": session });
+  expect(stream.response.status).toBe(200);
+  return stream;
+}
+
+it.for(["SQLite", "workerd"] as const)(
+  "the deletion of a tenant ends its live streams, and no others, on %s",
+  async (backend) => {
+    const api = await startApi(backend, { SIGNALBOX_TENANCY: "github" });
+    const send = (account: number) => {
+      const owner = { id: account, login: `a${account}` };
+      const body = JSON.stringify({ installation: { id: account }, repository: { owner } });
+      return deliver(api.hub.url, { body, id: `${account} ${crypto.randomUUID()}` });
+    };
+    await Promise.all([send(1), send(2)]);
+    const open = async (token: string, path = "/events") => {
+      const headers = { authorization: `Bearer ${token}` };
+      const socket = openSocket(api.hub, path, headers);
+      await expect.poll(() => socket.messages[0]).toMatchObject({ status: "connected" });
+      const sse = await openSse(`${api.hub.url}${path}`, headers);
+      await expect.poll(() => sse.messages.length).toBe(1);
+      return { socket, sse };
+    };
+    const token = await api.token("--tenant", "1");
+    const ofTenant = [
+      await open(token),
+      await open(await api.token("--tenant", "1,2")),
+      await open(ADMIN, "/events?tenant=1"),
+    ];
+    const mcp = await openMcpStream(api.hub.url, token);
+    const { request } = await connectSdk2(api.hub, token);
+    const wait = request("tools/call", { name: "wait_for_event", arguments: {} });
+    const others = [
+      await open(await api.token("--tenant", "2")),
+      await open(ADMIN, "/events?tenant=2"),
+    ];
+    await api.expect(202, "DELETE", "/api/tenants/1");
+    for (const { socket, sse } of ofTenant) {
+      expect(await socket.closed).toBe(4401);
+      await sse.ended;
+      expect(sse.messages.at(-1)).toMatchObject({ event: "closed", data: { code: 4401 } });
+    }
+    await mcp.ended;
+    expect(await wait).toMatchObject({ isError: true });
+    await send(2);
+    for (const { socket, sse } of others) {
+      await expect.poll(socket.seqs).toEqual([2]);
+      await expect.poll(sse.seqs).toEqual([2]);
+      sse.close();
+    }
   },
 );
 

@@ -3,13 +3,13 @@ import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { WebSocket } from "ws";
 import { startApi } from "../support/api-client.ts";
 import { deliver, SECRET } from "../support/deliver.ts";
 import { clients } from "../support/events-client.ts";
 import { fixedPort } from "../support/fixed-port.ts";
 import { edge, node } from "../support/flow-samples.ts";
 import type { HubProcess } from "../support/hub-process.ts";
+import { openSocket as openSocketWith } from "../support/open-socket.ts";
 import { openSse } from "../support/sse.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { MAX_WAIT_MS, WAIT } from "../support/timeouts.ts";
@@ -25,18 +25,12 @@ async function deliverForAccount(hub: HubProcess, account: number, id: string): 
 }
 
 async function openSocket(hub: HubProcess, token: string) {
-  // After the closing handshake, workerd keeps the TCP connection open for many seconds.
-  const options = { headers: { authorization: `Bearer ${token}` }, closeTimeout: 1_000 };
-  const socket = new WebSocket(`${hub.url.replace("http", "ws")}/events`, options);
-  const messages: Record<string, unknown>[] = [];
-  socket.on("message", (data) => messages.push(JSON.parse(String(data))));
-  const closed = new Promise<number>((resolve) => socket.on("close", resolve));
-  socket.on("error", () => {});
-  onTestFinished(() => socket.terminate());
+  const client = openSocketWith(hub, "/events", { authorization: `Bearer ${token}` });
+  const { messages } = client;
   await expect.poll(() => messages[0]).toMatchObject({ status: "connected" });
   const repos = () =>
     messages.flatMap(({ summary }) => (summary ? [(summary as { repo: string }).repo] : []));
-  return { socket, messages, closed, repos };
+  return { ...client, repos };
 }
 
 it("the inbox, streams and waits of a token include all its tenants", async () => {

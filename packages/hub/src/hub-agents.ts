@@ -59,6 +59,9 @@ export function createHubAgents(options: HubAgentsOptions) {
     onUsed: createLastUse(store, timers, onError),
     onError,
   });
+  store.subscribe((notice) => {
+    if (notice.topic === "tenant_deleted") authorizer.endTenant(notice.tenant);
+  });
   const checkHost = createHostCheck(settings);
   const authorizeRequest = createAuthorizeRequest({ authorizer, checkHost, publicUrl });
   const feed = createFeed(store, onError);

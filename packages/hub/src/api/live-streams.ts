@@ -91,11 +91,11 @@ interface Client {
 }
 
 /** Close codes of WebSockets. */
-const UNAUTHORIZED = 4401;
+export const UNAUTHORIZED = 4401;
 const TOO_SLOW = 4408;
 const GOING_AWAY = 1001;
 const TRY_AGAIN_LATER = 1013;
-const TOKEN_INVALID = "the token no longer grants access to all tenants of this stream";
+export const TOKEN_INVALID = "the token no longer grants access to all tenants of this stream";
 
 export const isAnswer = (value: LiveSubscription | Answer): value is Answer => "status" in value;
 

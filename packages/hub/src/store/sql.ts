@@ -52,6 +52,8 @@ export type Notice =
   | { topic: "subscriptions"; tenant: string; flows: readonly string[] }
   /** Connections can be leased from `due` on, or their subscriptions have changed. */
   | { topic: "connections"; due: number }
+  /** The deletion of the tenant has started. */
+  | { topic: "tenant_deleted"; tenant: string }
   /** Notices may have been lost. Listeners must query the store for changes. */
   | { topic: "gap" };
 

@@ -219,6 +219,25 @@ describe("watch", () => {
     expect(onRevoked).not.toHaveBeenCalled();
   });
 
+  it("calls the callbacks of all access to a deleted tenant, and does not use cached tokens", async () => {
+    const { watch, endTenant, authorize, add, revoke } = await setup();
+    await add("ada");
+    await authorize("Bearer ada");
+    const called: string[] = [];
+    const open = (name: string, tenants: string[]) =>
+      watch(access(name, { tenants }), () => called.push(`${name} ${tenants}`));
+    open("ada", ["acme"]);
+    open("operator", ["acme"]);
+    const stops = [open("operator", ["umbrella"])];
+    open("bob", ["umbrella", "acme"]);
+    revoke("ada");
+    endTenant("acme");
+    endTenant("acme");
+    expect(called).toEqual(["ada acme", "operator acme", "bob umbrella,acme"]);
+    expect(await authorize("Bearer ada")).toMatchObject({ status: 401 });
+    for (const stop of stops) stop();
+  });
+
   it("waits for a slow query before it sends the next one", async () => {
     useFakeTimers();
     const results: ((token: Token | undefined) => void)[] = [];

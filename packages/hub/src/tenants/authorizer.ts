@@ -98,6 +98,10 @@ export interface Authorizer {
    * stops watching.
    */
   watch(access: Access, onRevoked: () => void): () => void;
+  /**
+   * Ends the watches of all access to a deleted tenant, also of tokens for all tenants, which stay valid.
+   */
+  endTenant(tenant: string): void;
 }
 
 interface Watch {
@@ -227,6 +231,14 @@ export function createAuthorizer({
       watches.set(access.token, tokenWatches.add(watch));
       timer ??= setInterval(recheckAll, recheckMs);
       return () => stopWatching(watch);
+    },
+    endTenant(tenant) {
+      cache.clear();
+      for (const watch of [...watches.values()].flatMap((tokenWatches) => [...tokenWatches])) {
+        if (!watch.access.tenants.includes(tenant)) continue;
+        stopWatching(watch);
+        watch.onRevoked();
+      }
     },
   };
 }

@@ -14,7 +14,8 @@ function setUp() {
   let notify: (notice: Notice) => void = () => {};
   const closeCodes: number[] = [];
   const sent: string[] = [];
-  let attachment: unknown = { after: new Map([["acme", 7]]) };
+  const access = { tenants: ["acme"] };
+  let attachment: unknown = { access, after: new Map([["acme", 7]]) };
   const socket: HibernatableSocket = {
     send: (text) => void sent.push(text),
     close: (code = 0) => void closeCodes.push(code),
@@ -52,6 +53,7 @@ function setUp() {
     closeCodes,
     attachment: () => attachment,
     notify: () => notify({ topic: "events", tenant: "acme", seq: 1 }),
+    deleteTenant: (tenant: string) => notify({ topic: "tenant_deleted", tenant }),
     invalidate() {
       isValid = false;
     },
@@ -81,7 +83,7 @@ it("subscribes a socket for a short time after an event, and saves its cursor", 
   const cursor = new Map([["acme", 9]]);
   expect(resumed[0]?.encoder.connected("log", cursor, ["acme"])).toBe("");
   resumed[0]?.encoder.heartbeat(1, cursor, ["acme"]);
-  expect(attachment()).toEqual({ after: cursor });
+  expect(attachment()).toMatchObject({ after: cursor });
   timers.advance(2_000);
   expect(resumed).toHaveLength(0);
 });
@@ -93,7 +95,7 @@ it("saves a cursor that includes the events that the filter excludes", async () 
   resumed[0]?.encoder.connected("log", cursor, ["acme"]);
   cursor.set("acme", 12);
   timers.advance(2_000);
-  expect(attachment()).toEqual({ after: new Map([["acme", 12]]) });
+  expect(attachment()).toMatchObject({ after: new Map([["acme", 12]]) });
 });
 
 it("unsubscribes a client that disconnects while its token is checked", async () => {
@@ -147,6 +149,18 @@ it("checks the tokens of idle sockets every five minutes, in an alarm", async ()
   await settle();
   expect(closeCodes).toEqual([4401]);
   expect(alarms).toHaveLength(2);
+});
+
+it("closes idle and subscribed sockets of a deleted tenant, even if their tokens stay valid", async () => {
+  for (const isIdle of [true, false]) {
+    const { timers, resumed, closeCodes, deleteTenant } = setUp();
+    await settle();
+    if (isIdle) timers.advance(2_000);
+    deleteTenant("umbrella");
+    expect([resumed.length, closeCodes]).toEqual([isIdle ? 0 : 1, []]);
+    deleteTenant("acme");
+    expect([resumed.length, closeCodes]).toEqual([0, [4401]]);
+  }
 });
 
 it.each([

@@ -10,6 +10,8 @@ import {
   type LiveConnection,
   type LiveStreams,
   type LiveSubscription,
+  TOKEN_INVALID,
+  UNAUTHORIZED,
 } from "../../api/live-streams.ts";
 import { utf8 } from "../../lib/bytes.ts";
 import { limitSocket, type SocketLimit } from "../../lib/limit-socket.ts";
@@ -118,11 +120,21 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
     }
   };
 
+  /** Idle sockets too: no event wakes them any more. */
+  const closeTenant = (tenant: string) => {
+    for (const socket of state.getWebSockets()) {
+      const { access } = socket.deserializeAttachment() as LiveSubscription;
+      if (!access.tenants.includes(tenant)) continue;
+      socket.close(UNAUTHORIZED, TOKEN_INVALID);
+      onClose(socket);
+    }
+  };
   const resumeAll = () => {
     for (const socket of state.getWebSockets()) void follow(socket, true);
   };
-  const unsubscribe = store.subscribe(({ topic }) => {
-    if (topic !== "events" && topic !== "gap") return;
+  const unsubscribe = store.subscribe((notice) => {
+    if (notice.topic === "tenant_deleted") return closeTenant(notice.tenant);
+    if (notice.topic !== "events" && notice.topic !== "gap") return;
     // The event may have to be read from another object, which takes a while.
     activeAt = timers.monotonic();
     resumeAll();

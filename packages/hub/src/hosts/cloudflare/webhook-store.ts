@@ -12,6 +12,8 @@ import { readWorkerSettings } from "./settings.ts";
 /** The storage key of the names of the agents that are notified of commits. */
 const LISTENERS = "listeners";
 
+const NOTICES_FOR_AGENTS: readonly Notice["topic"][] = ["events", "changed", "tenant_deleted"];
+
 /** The object `store-{tenant}`. Stores the events, flows and runs of one tenant, and runs its hub. */
 export class WebhookStore extends HubObject {
   /** The names of the agents that read this store. Persisted, since an evicted store must notify them too. */
@@ -64,7 +66,7 @@ export class WebhookStore extends HubObject {
   }
 
   #notifyAgents(notice: Notice): void {
-    if (notice.topic !== "events" && notice.topic !== "changed") return;
+    if (!NOTICES_FOR_AGENTS.includes(notice.topic)) return;
     for (const agent of this.#listeners)
       this.ctx.waitUntil(
         agentObject(this.env, agent)

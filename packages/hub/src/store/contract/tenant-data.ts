@@ -7,6 +7,7 @@ import type { Row, Value } from "../sql.ts";
 import type { Store } from "../store.ts";
 import type { ExportPage } from "../tenant-data-store.ts";
 import { keptTables, sharedTables, type TenantTable, tenantTables } from "../tenant-tables.ts";
+import { allNotices } from "./all-notices.ts";
 import {
   allEvents,
   appendEvents,
@@ -211,10 +212,8 @@ export function tenantDataContract(it: It): void {
     }
   });
 
-  it("rejects events, and revokes tokens and installations, when the deletion starts", async ({
-    store,
-    sql,
-  }) => {
+  it("rejects events, revokes tokens and installations, and publishes a notice when the deletion starts", async (subject) => {
+    const { store, sql } = subject;
     await appendEvents(store, [sampleEvent()]);
     const token = { name: "t", scopes: ["admin" as const], created_at: START, expires_at: null };
     await store.putToken({ ...token, id: "one", hash: "one", tenants: ["acme"] });
@@ -251,6 +250,11 @@ export function tenantDataContract(it: It): void {
     expect(await store.findInstallation("7")).toMatchObject({ removed_at: START + 1 });
     expect(await store.appendEvents([appendRequest([sampleEvent()])], null)).toEqual([
       { outcome: "deleted" },
+    ]);
+    const notice = { topic: "tenant_deleted", tenant: "acme" };
+    expect((await allNotices(subject)).filter(({ topic }) => topic === notice.topic)).toEqual([
+      notice,
+      notice,
     ]);
   });
 

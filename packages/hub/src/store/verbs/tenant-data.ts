@@ -1,5 +1,14 @@
 /** The export and the deletion of all data of a tenant. */
-import { type Dialect, execute, first, inLists, query, type Value, type Verb } from "../sql.ts";
+import {
+  type Dialect,
+  execute,
+  first,
+  inLists,
+  notify,
+  query,
+  type Value,
+  type Verb,
+} from "../sql.ts";
 import type { ExportedRows, ExportPage } from "../tenant-data-store.ts";
 import {
   keptTables,
@@ -61,6 +70,7 @@ export function* startDeletion(dialect: Dialect, tenant: string, at: number): Ve
     "UPDATE installations SET removed_at = coalesce(removed_at, ?), account = NULL WHERE tenant_id = ?",
     [at, tenant],
   );
+  yield* notify({ topic: "tenant_deleted", tenant });
   return true;
 }
 
