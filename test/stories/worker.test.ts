@@ -221,3 +221,25 @@ it("a connection cannot be a command, and the error asks for no setting that wou
   ]);
   expect((await call("GET", "/api/hub")).json).toMatchObject({ allows_commands: false });
 });
+
+it.each(["single", "github"])(
+  "accepts webhooks of GitHub only from GitHub's addresses, as Cloudflare reports them, with the tenancy %s",
+  async (tenancy) => {
+    const { hub } = await startApi("workerd", {
+      SIGNALBOX_TENANCY: tenancy,
+      GITHUB_IP_ALLOWLIST: "auto",
+      // Cannot be reached, so the list that the Worker contains is used.
+      GITHUB_API_URL: "http://127.0.0.1:1",
+    });
+    const body = JSON.stringify({ installation: { id: 1 }, repository: { owner: { id: 1 } } });
+    const sendFrom = async (address: string) => {
+      const headers = { "cf-connecting-ip": address };
+      const response = await deliver(hub.url, { body, headers });
+      return [response.status, ((await response.json()) as { code?: string }).code];
+    };
+    expect(await sendFrom("140.82.115.1")).toEqual([202, undefined]);
+    expect(await sendFrom("2a0a:a440::1")).toEqual([202, undefined]);
+    for (const address of ["192.0.2.1", "2001:db8::1"])
+      expect(await sendFrom(address)).toEqual([403, "address_not_allowed"]);
+  },
+);

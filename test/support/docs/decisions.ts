@@ -71,6 +71,10 @@ const startsHub =
     });
   };
 
+/** The list of addresses that the hub contains. */
+const GITHUB_RANGES = join(ROOT, "packages/hub/src/ingest/github-ranges.json");
+const GITHUB_HOOKS: string[] = JSON.parse(readFileSync(GITHUB_RANGES, "utf8")).hooks;
+
 const needs = (program: string, check: Check): Decision => ({ program, check });
 
 /** Checks a systemd unit: its programs must exist, so Node replaces `/usr/bin/node`. */
@@ -310,6 +314,13 @@ export const decisions: Record<string, Record<string, Decision>> = {
       env: { WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false" },
       until: /Ready on http/,
     }),
+    '(http.request.uri.path eq "/webhooks/github" or starts_with(http.request.uri.path, "/webhooks/github/"))':
+      ({ text }) => expect(text).toContain(`ip.src in {${GITHUB_HOOKS.join(" ")}}`),
+    "curl --silent https://api.github.com/meta | node -p 'JSON.parse(fs.readFileSync(0)).hooks.join(\" \")'":
+      run({
+        replace: { "https://api.github.com/meta": `file://${GITHUB_RANGES}` },
+        after: ({ lastOutput }) => expect(lastOutput.trim()).toBe(GITHUB_HOOKS.join(" ")),
+      }),
   },
   "docs/exec.md": {
     'npx signalbox exec --type issues --repo octocat/hello-world -- claude -p "Triage the issue on stdin"':
