@@ -1,10 +1,8 @@
 /**
- * Runs JavaScript in QuickJS compiled to WebAssembly. The code can call only one function of the
- * host, which appends a line to the log. Every evaluation uses a new WebAssembly instance, whose
- * maximum memory enforces the memory limit (QuickJS's own limit undercounts large blocks). Handles
- * are not disposed, because the whole instance is discarded.
+ * Runs JavaScript in QuickJS. The code can call only one function of the host, which appends a line to
+ * the log. Every evaluation uses a new instance. Handles are not disposed, because the whole instance is
+ * discarded.
  */
-import variant from "@jitl/quickjs-wasmfile-release-sync";
 import {
   LOG_LEVELS,
   type LogLine,
@@ -17,18 +15,12 @@ import {
   type SerializedResult,
   timeLimitExceeded,
 } from "@signalbox/rules/flows/evaluation.ts";
-import {
-  type CustomizeVariantOptions,
-  newQuickJSWASMModuleFromVariant,
-  newVariant,
-  type QuickJSContext,
-  type QuickJSHandle,
-  type QuickJSSyncVariant,
-} from "quickjs-emscripten-core";
+import type { QuickJSContext, QuickJSHandle } from "quickjs-emscripten-core";
+import { isStackOverflow, openVm, type QuickJSEngine, STACK_OVERFLOW } from "./quickjs.ts";
 
 export interface JavaScriptHost {
   /** The compiled module of QuickJS. */
-  engine: WebAssembly.Module;
+  engine: QuickJSEngine;
   /** Set if the host has no deadline for JSONata: how many steps count as one millisecond. */
   stepsPerMs?: number;
 }
@@ -36,30 +28,6 @@ export interface JavaScriptHost {
 type JavaScriptEvaluation = Extract<SerializedEvaluation, { language: "javascript" }> & {
   data: string;
 };
-type WasmMemory = NonNullable<CustomizeVariantOptions["wasmMemory"]>;
-
-/** TypeScript declares WebAssembly only in its DOM library. */
-declare const WebAssembly: {
-  Memory: new (pages: { initial: number; maximum: number }) => WasmMemory;
-};
-
-/** The types of the package describe its CommonJS module, where the default export is nested. */
-const quickjsVariant = variant as unknown as QuickJSSyncVariant;
-
-/** The initial memory of QuickJS. */
-const MIN_MEMORY_MB = 16;
-/** A page of WebAssembly memory has 64 KiB. */
-const PAGES_PER_MB = 16;
-const STACK_BYTES = 256 * 1024;
-
-/**
- * QuickJS calls its interrupt handler after a fixed number of branches and calls. The CPU limit
- * counts these interrupts instead of reading the clock, which does not advance on Workers during a
- * computation. In a loop of function calls, this many interrupts take about one millisecond.
- */
-const INTERRUPTS_PER_MS = 4;
-/** A promise job causes few interrupts, so this many jobs count as one. */
-const JOBS_PER_INTERRUPT = 100;
 
 /** Methods of `console` that behave like `console.log`. */
 const LOG_ALIASES =
@@ -121,98 +89,62 @@ export async function runJavaScript(
   { engine }: JavaScriptHost,
 ): Promise<SerializedResult> {
   const log: LogLine[] = [];
-  let interrupts = 0;
-  const isTimedOut = () => interrupts > timeoutMs * INTERRUPTS_PER_MS;
+  const vm = await openVm(engine, memoryMb);
+  const { context } = vm;
+  const failed = (message: string): SerializedResult => {
+    if (vm.isTimedOut()) return { log, ...timeLimitExceeded(timeoutMs) };
+    if (OUT_OF_MEMORY.test(message) || (vm.isOutOfMemory() && MAYBE_OUT_OF_MEMORY.test(message)))
+      return { log, ...memoryLimitExceeded(memoryMb) };
+    return { log, error: "code_failed", message };
+  };
   try {
-    const vm = await createVm(engine, memoryMb);
-    const write = vm.newFunction("write", (level, line) => {
+    const write = context.newFunction("write", (level, line) => {
       if (log.length < MAX_LOG_LINES)
         log.push({
-          level: vm.getString(level) as LogLine["level"],
-          text: JSON.parse(vm.getString(line)) as string,
+          level: context.getString(level) as LogLine["level"],
+          text: JSON.parse(context.getString(line)) as string,
         });
       else if (log.length === MAX_LOG_LINES) log.push({ level: "log", text: "… and more" });
     });
-    const setUp = vm.unwrapResult(vm.evalCode(SETUP, "setup.js"));
-    const setupFunctions = vm.unwrapResult(
-      vm.callFunction(setUp, vm.undefined, vm.newString(data), write),
+    const setUp = context.unwrapResult(context.evalCode(SETUP, "setup.js"));
+    const setupFunctions = context.unwrapResult(
+      context.callFunction(setUp, context.undefined, context.newString(data), write),
     );
-    const run = vm.getProp(setupFunctions, "run");
+    const run = context.getProp(setupFunctions, "run");
 
-    const interrupt = () => {
-      interrupts += 1;
-      return isTimedOut();
-    };
-    vm.runtime.setInterruptHandler(interrupt);
-    const outcome = callParsed(vm, run, vm.evalCode(wrap(code), "code.js"), interrupt);
-    if (isTimedOut()) return { log, ...timeLimitExceeded(timeoutMs) };
-    if (outcome === "pending")
-      return { log, error: "code_failed", message: "it waits for a promise that never settles" };
+    vm.limitTime(timeoutMs);
+    const parsed = context.evalCode(wrap(code), "code.js");
+    const called = parsed.error
+      ? parsed
+      : context.callFunction(run, context.undefined, parsed.value);
+    const outcome = called.error ? called : vm.settle(called.value);
+    if (vm.isTimedOut()) return failed("");
+    if (outcome === "pending") return failed(NEVER_SETTLES);
     if (outcome.error) {
-      const message = describe(
-        vm,
-        outcome.error,
-        linesOf(code),
-        vm.getProp(setupFunctions, "quote"),
-      );
-      // A getter of the error may have exceeded the limit.
-      if (isTimedOut()) return { log, ...timeLimitExceeded(timeoutMs) };
-      if (message === OUT_OF_MEMORY) return { log, ...memoryLimitExceeded(memoryMb) };
-      return { log, error: "code_failed", message };
+      const quote = context.getProp(setupFunctions, "quote");
+      return failed(describe(context, outcome.error, linesOf(code), quote));
     }
-    const length = vm.getNumber(vm.getProp(outcome.value, "length"));
+    const length = context.getNumber(context.getProp(outcome.value, "length"));
     return length > MAX_OUTPUT_CHARACTERS
       ? { log, ...outputTooLarge }
-      : { log, output: vm.getString(outcome.value) };
+      : { log, output: context.getString(outcome.value) };
   } catch (error) {
-    // QuickJS itself failed. If it has no memory for an error, it throws null.
+    // QuickJS itself failed.
+    if (isStackOverflow(error)) return failed(STACK_OVERFLOW);
     const { message } = error as Error;
-    return message === "null" || message.includes("memory")
-      ? { log, ...memoryLimitExceeded(memoryMb) }
-      : { log, error: "code_failed", message: `The engine failed: ${message}` };
+    return failed(`The engine failed: ${message}`);
   }
 }
 
-async function createVm(
-  engine: JavaScriptHost["engine"],
-  memoryMb: number,
-): Promise<QuickJSContext> {
-  const quickjs = await newQuickJSWASMModuleFromVariant(
-    newVariant(quickjsVariant, {
-      wasmModule: engine,
-      wasmMemory: new WebAssembly.Memory({
-        initial: MIN_MEMORY_MB * PAGES_PER_MB,
-        maximum: Math.max(memoryMb, MIN_MEMORY_MB) * PAGES_PER_MB,
-      }),
-    }),
-  );
-  return quickjs.newRuntime({ maxStackSizeBytes: STACK_BYTES }).newContext();
-}
+const NEVER_SETTLES = "it waits for a promise that never settles";
 
-type Outcome =
-  | { value: QuickJSHandle; error?: undefined }
-  | { error: QuickJSHandle; value?: undefined };
+const OUT_OF_MEMORY = /^InternalError: out of memory/;
 
 /**
- * Calls the parsed function, and runs promise jobs until its promise settles. "pending": no job is left,
- * so the promise never settles.
+ * What the code can end with after an allocation has failed. QuickJS throws null if it has no memory for
+ * an error, and drops a promise job if it has none for the job.
  */
-function callParsed(
-  vm: QuickJSContext,
-  run: QuickJSHandle,
-  parsed: Outcome,
-  interrupt: () => boolean,
-): Outcome | "pending" {
-  const called = parsed.error ? parsed : vm.callFunction(run, vm.undefined, parsed.value);
-  if (called.error) return called;
-  let jobs = vm.runtime.executePendingJobs(JOBS_PER_INTERRUPT);
-  while (!jobs.error && vm.runtime.hasPendingJob() && !interrupt())
-    jobs = vm.runtime.executePendingJobs(JOBS_PER_INTERRUPT);
-  const state = vm.getPromiseState(called.value);
-  if (state.type === "fulfilled") return { value: state.value };
-  if (state.type === "rejected") return { error: state.error };
-  return jobs.error ? { error: jobs.error } : "pending";
-}
+const MAYBE_OUT_OF_MEMORY = new RegExp(`memory|^throws null$|: null$|^${NEVER_SETTLES}$`);
 
 /** Parses each text without running it. The output is an array of `{ problem? }`. */
 export async function checkSyntax(
@@ -220,27 +152,24 @@ export async function checkSyntax(
   { engine }: JavaScriptHost,
 ): Promise<SerializedResult> {
   const results: { problem?: string }[] = [];
-  let vm = await createVm(engine, PARSER_MEMORY_MB);
+  let { context } = await openVm(engine, PARSER_MEMORY_MB);
   for (const code of expressions)
     try {
-      const parsed = vm.evalCode(wrap(code), "code.js", { compileOnly: true });
-      results.push(parsed.error ? { problem: describe(vm, parsed.error, linesOf(code)) } : {});
+      const parsed = context.evalCode(wrap(code), "code.js", { compileOnly: true });
+      results.push(parsed.error ? { problem: describe(context, parsed.error, linesOf(code)) } : {});
     } catch (error) {
       // QuickJS itself failed, and this instance cannot be used again.
       const { message } = error as Error;
       results.push({
-        problem:
-          error instanceof RangeError ? "is nested too deeply" : `cannot be parsed: ${message}`,
+        problem: isStackOverflow(error) ? "is nested too deeply" : `cannot be parsed: ${message}`,
       });
-      vm = await createVm(engine, PARSER_MEMORY_MB);
+      ({ context } = await openVm(engine, PARSER_MEMORY_MB));
     }
   return { log: [], output: JSON.stringify(results) };
 }
 
 /** The memory for syntax checks, which do not depend on the limit of a node. */
 const PARSER_MEMORY_MB = 128;
-
-const OUT_OF_MEMORY = "InternalError: out of memory";
 
 const linesOf = (code: string): number => code.split("\n").length;
 
@@ -268,7 +197,5 @@ function describe(
   if (name === "SyntaxError" && line > lines)
     return `${name}: unexpected end of the code (line ${lines})`;
   const description = `${name || "throws an object"}${message && `: ${message}`}`;
-  return Number.isNaN(line) || description === OUT_OF_MEMORY
-    ? description
-    : `${description} (line ${line})`;
+  return Number.isNaN(line) ? description : `${description} (line ${line})`;
 }

@@ -317,6 +317,32 @@ describe("JavaScript", () => {
     });
   });
 
+  it.each([
+    ["a returned promise", "return (function f() { return Promise.resolve().then(f) })()"],
+    ["an awaited promise", "const f = () => Promise.resolve().then(f); await f()"],
+    ["an async function", "const f = async () => { await null; return f() }; await f()"],
+    ["a thrown value", "let a = {}; try { for (;;) a = { a } } catch (error) { throw error }"],
+  ])("names the limit that it exceeds: the memory, by %s", async (_, code) => {
+    expect(await evaluate(code, { timeoutMs: 2_000, memoryMb: 16 })).toEqual({
+      log: [],
+      error: "code_out_of_memory",
+      message: "exceeds the memory limit of 16 MB",
+    });
+  });
+
+  it.each([
+    ["returned", "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a"],
+    ["logged", "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; console.log(a)"],
+    ["parsed", "return JSON.parse('['.repeat(1e5) + ']'.repeat(1e5))"],
+    ["a promise", "const f = async () => { await f() }; return f()"],
+    ["a getter", "const a = { get b() { return a.b } }; return a.b"],
+  ])("names the limit that it exceeds: the stack, by nesting (%s)", async (_, code) => {
+    expect(await evaluate(code, { timeoutMs: 2_000, memoryMb: 64 })).toMatchObject({
+      error: "code_failed",
+      message: expect.stringContaining("stack overflow"),
+    });
+  });
+
   it("fails if its output is too large or nested too deeply", async () => {
     expect(await evaluate("return 'x'.repeat(5e6)", { memoryMb: 128 })).toMatchObject({
       error: "output_too_large",
