@@ -2,6 +2,7 @@ import { copyFile, mkdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { defineConfig } from "tsdown";
 import { thirdPartyLicenses } from "../../scripts/build/third-party-licenses.ts";
+import { isolatedPrograms } from "./isolated-programs-plugin.ts";
 
 const QUICKJS = "@jitl/quickjs-wasmfile-release-sync/wasm";
 const WORKER = "dist/worker";
@@ -39,6 +40,7 @@ export default defineConfig([
     outputOptions: { codeSplitting: false },
     plugins: [
       thirdPartyLicenses(),
+      isolatedPrograms(),
       {
         // workerd loads WebAssembly only as a module of its own.
         name: "quickjs-module",

@@ -37,7 +37,7 @@ async function bundle(entry: readonly string[]) {
         resolveId: {
           order: "pre",
           handler(source, importer = "") {
-            if (source.startsWith("cloudflare:") || source.endsWith("/wasm"))
+            if (/^(?:cloudflare|signalbox):|\/wasm$/.test(source))
               return { id: source, external: true };
             if (!isBuiltin(source)) return null;
             const from = importer.split("/node_modules/").at(-1) ?? "";

@@ -1,16 +1,14 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
-import { evaluateSerialized } from "./evaluators.ts";
-import type { JavaScriptHost } from "./run-javascript.ts";
+import { type EvaluatorHost, evaluateSerialized } from "./evaluators.ts";
 import { evaluateThroughJson } from "./serialize.ts";
 
 /**
  * Evaluates in the calling isolate, for hosts without processes, such as Durable Objects. The clock does
- * not advance there during a computation, so the number of steps limits `Code` and JSONata
- * (`stepsPerMs`). Nothing limits regular expressions and JSON schemas: they block the isolate until
- * the host ends it.
+ * not advance there during a computation, so steps limit everything that authors write: `Code`, and
+ * with `runIsolated`, expressions and schemas.
  */
 export const createEvaluateInProcess =
-  (host: JavaScriptHost): Evaluate =>
+  (host: EvaluatorHost): Evaluate =>
   async (evaluation, { signal }) => {
     signal.throwIfAborted();
     return evaluateThroughJson(evaluation, (serialized) => evaluateSerialized(serialized, host));

@@ -1,5 +1,4 @@
 /** The evaluators of all languages. They enforce no deadline; the worker pool does. */
-import { analyzeExpression } from "@signalbox/rules/flows/analyze-expression.ts";
 import { runComparisons } from "@signalbox/rules/flows/compare.ts";
 import {
   MAX_OUTPUT_DEPTH,
@@ -7,15 +6,15 @@ import {
   type Program,
   type SerializedEvaluation,
   type SerializedResult,
-  timeLimitExceeded,
   type WebhookToRead,
 } from "@signalbox/rules/flows/evaluation.ts";
-import { runJsonata } from "@signalbox/rules/flows/run-jsonata.ts";
 import { runSelect } from "@signalbox/rules/flows/select.ts";
-import { type SchemaCheck, validateInProcess } from "@signalbox/rules/flows/validate-schema.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import { type StepBudget, StepLimitExceeded } from "@signalbox/rules/match/expression.ts";
-import { runFilters } from "@signalbox/rules/match/filter.ts";
+import {
+  type EvaluateFilters,
+  type FilterResult,
+  runFilters,
+} from "@signalbox/rules/match/filter.ts";
 import { runMatches } from "@signalbox/rules/match/match-request.ts";
 import { readCallbackInSandbox } from "../ingest/callback/read-large-callback.ts";
 import { readWebhookInSandbox } from "../ingest/read-webhook.ts";
@@ -23,13 +22,20 @@ import type { SourceDefinition } from "../ingest/source.ts";
 import { sources } from "../ingest/sources/index.ts";
 import { readPayload } from "../ingest/sources/read-payload.ts";
 import { isTextDeeperThan } from "../lib/count-values.ts";
+import { type AuthorProgram, evaluateAuthorProgram } from "./author-programs.ts";
 import { areFulfilled, readPart } from "./payload-part.ts";
+import type { RunIsolated } from "./run-isolated.ts";
 import { checkSyntax, type JavaScriptHost, runJavaScript } from "./run-javascript.ts";
+
+export interface EvaluatorHost extends JavaScriptHost {
+  /** Set if the host has no deadline: evaluates expressions and schemas of authors. */
+  runIsolated?: RunIsolated;
+}
 
 type Language = Program["language"];
 type Evaluator<Name extends Language, Data = string> = (
   evaluation: Extract<SerializedEvaluation, { language: Name }> & { data: Data },
-  host: JavaScriptHost,
+  host: EvaluatorHost,
 ) => Promise<SerializedResult>;
 
 /** The data of these languages are the body of a payload, which may not be JSON. */
@@ -40,7 +46,14 @@ const bodyEvaluators: { [Name in BodyLanguage]: Evaluator<Name, Uint8Array> } = 
     toResult(readPayload(payload.source, { ...payload, body })),
   match: async ({ expressions, event, payload, data: body, timeoutMs }, host) => {
     const data = readPayload(payload.source, { ...payload, body });
-    return toResult(await runMatches(expressions, event, data, createStepBudget(timeoutMs, host)));
+    // Together, the triggers have the time limit of the evaluation.
+    const evaluateFilters = isolateFilters(host, Math.ceil(timeoutMs / expressions.length));
+    try {
+      return toResult(await runMatches(expressions, event, data, evaluateFilters));
+    } catch (error) {
+      if (error instanceof FilterLimitExceeded) return error.result;
+      throw error;
+    }
   },
   callback: async ({ data }) => toResult(readCallbackInSandbox(data)),
   webhook: async ({ webhook, data }) =>
@@ -53,16 +66,18 @@ const sourceOf = ({ source }: WebhookToRead): SourceDefinition => {
   return definition;
 };
 
+const runAuthorProgram = (
+  program: AuthorProgram & { timeoutMs: number },
+  { runIsolated = evaluateAuthorProgram }: EvaluatorHost,
+): Promise<SerializedResult> => runIsolated(program);
+
 const evaluators: { [Name in Exclude<Language, BodyLanguage>]: Evaluator<Name> } = {
+  jsonata: runAuthorProgram,
+  "jsonata-filters": runAuthorProgram,
+  "jsonata-analysis": runAuthorProgram,
+  "json-schema": runAuthorProgram,
   javascript: runJavaScript,
   "javascript-syntax": checkSyntax,
-  jsonata: ({ expression, data, timeoutMs }, host) =>
-    runJsonata(expression, JSON.parse(data), createStepBudget(timeoutMs, host)),
-  "jsonata-filters": async ({ expressions, data, timeoutMs }, host) =>
-    toResult(await runFilters(expressions, JSON.parse(data), createStepBudget(timeoutMs, host))),
-  "jsonata-analysis": async ({ expressions }) => toResult(expressions.map(analyzeExpression)),
-  "json-schema": async ({ data }) =>
-    toResult((JSON.parse(data) as SchemaCheck[]).map((check) => validateInProcess(check) ?? null)),
   comparisons: async ({ data }) => toResult(runComparisons(JSON.parse(data))),
   select: async ({ data, ...selection }) => runSelect(selection, data),
   "payload-part": async ({ data, ...request }) =>
@@ -71,11 +86,23 @@ const evaluators: { [Name in Exclude<Language, BodyLanguage>]: Evaluator<Name> }
     toResult(areFulfilled(conditions, JSON.parse(data))),
 };
 
-const createStepBudget = (
-  timeoutMs: number,
-  { stepsPerMs }: JavaScriptHost,
-): StepBudget | undefined =>
-  stepsPerMs === undefined ? undefined : { left: timeoutMs * stepsPerMs };
+const isolateFilters =
+  ({ runIsolated }: EvaluatorHost, timeoutMs: number): EvaluateFilters =>
+  async (expressions, event) => {
+    if (!runIsolated) return runFilters(expressions, event);
+    const program = { language: "jsonata-filters", expressions, timeoutMs } as const;
+    const result = await runIsolated({ ...program, data: JSON.stringify(event) });
+    if ("error" in result) throw new FilterLimitExceeded(result);
+    return JSON.parse(result.output) as FilterResult[];
+  };
+
+class FilterLimitExceeded extends Error {
+  readonly result: SerializedResult;
+  constructor(result: SerializedResult) {
+    super("A filter has exceeded a limit.");
+    this.result = result;
+  }
+}
 
 const toResult = (output: unknown): SerializedResult => ({
   log: [],
@@ -88,7 +115,7 @@ const isBodyLanguage = (language: Language): language is BodyLanguage => languag
 
 function evaluate(
   evaluation: SerializedEvaluation,
-  host: JavaScriptHost,
+  host: EvaluatorHost,
 ): Promise<SerializedResult> {
   const { language, data } = evaluation;
   if (isBodyLanguage(language)) {
@@ -101,12 +128,9 @@ function evaluate(
 
 export async function evaluateSerialized(
   evaluation: SerializedEvaluation,
-  host: JavaScriptHost,
+  host: EvaluatorHost,
 ): Promise<SerializedResult> {
-  const result = await evaluate(evaluation, host).catch((error: unknown): SerializedResult => {
-    if (!(error instanceof StepLimitExceeded)) throw error;
-    return { log: [], ...timeLimitExceeded(evaluation.timeoutMs) };
-  });
+  const result = await evaluate(evaluation, host);
   if ("error" in result) return result;
   const { log, output, parts = [] } = result;
   // The depth of a small output is checked after it was parsed; see serialize.ts.

@@ -46,6 +46,8 @@ export interface Vm {
   /** Sets the CPU limit. Without this call there is none. */
   limitTime(timeoutMs: number): void;
   isTimedOut(): boolean;
+  /** Counts `interrupts` against the time limit. */
+  spendTime(interrupts: number): void;
   /**
    * Whether the memory limit has rejected an allocation. QuickJS then throws "out of memory", or null if
    * it has no memory for an error.
@@ -95,6 +97,9 @@ export async function openVm(engine: QuickJSEngine, memoryMb: number): Promise<V
       runtime.setInterruptHandler(interrupt);
     },
     isTimedOut,
+    spendTime(spent) {
+      interrupts += spent;
+    },
     isOutOfMemory: () => isOutOfMemory,
     memoryBytes: () => memory.buffer.byteLength,
     settle(promise) {

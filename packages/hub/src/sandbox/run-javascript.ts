@@ -21,8 +21,6 @@ import { isStackOverflow, openVm, type QuickJSEngine, STACK_OVERFLOW } from "./q
 export interface JavaScriptHost {
   /** The compiled module of QuickJS. */
   engine: QuickJSEngine;
-  /** Set if the host has no deadline for JSONata: how many steps count as one millisecond. */
-  stepsPerMs?: number;
 }
 
 type JavaScriptEvaluation = Extract<SerializedEvaluation, { language: "javascript" }> & {

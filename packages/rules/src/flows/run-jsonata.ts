@@ -1,14 +1,10 @@
 /** Evaluates the expression of a `Transform` node. Runs inside an evaluator, which enforces the deadline. */
 import type { Json } from "../json.ts";
-import { evaluateExpression, isJsonataFunction, type StepBudget } from "../match/expression.ts";
+import { evaluateExpression, isJsonataFunction } from "../match/expression.ts";
 import { MAX_OUTPUT_CHARACTERS, outputTooLarge, type SerializedResult } from "./evaluation.ts";
 
-export async function runJsonata(
-  expression: string,
-  data: Json,
-  budget?: StepBudget,
-): Promise<SerializedResult> {
-  const result = await evaluateExpression(expression, data, budget);
+export async function runJsonata(expression: string, data: Json): Promise<SerializedResult> {
+  const result = await evaluateExpression(expression, data);
   if ("problem" in result) return failed(result.problem);
   try {
     // An expression that selects nothing evaluates to undefined.

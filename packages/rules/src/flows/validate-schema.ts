@@ -46,8 +46,9 @@ export function validateInProcess({ schema, value }: SchemaCheck): SchemaError |
     const { valid, errors } = new Validator(schema as Schema, "2020-12").validate(value);
     return valid ? undefined : describeErrors(schema, value, errors);
   } catch (error) {
-    // The stack overflowed: the library is recursive, and spreads lists of errors into arguments.
-    if (error instanceof RangeError)
+    // The stack overflowed: the library is recursive, and spreads lists of errors into arguments. QuickJS
+    // throws an InternalError.
+    if (error instanceof RangeError || (error as Error).name === "InternalError")
       return {
         keys: [],
         isUnchecked: true,

@@ -1,6 +1,6 @@
 /**
  * Parses and evaluates JSONata. Both can take unbounded time, so this code runs only inside an
- * evaluator, which enforces a deadline or a step budget: see flows/evaluation.ts.
+ * evaluator, which enforces a limit: see flows/evaluation.ts.
  */
 import jsonata from "jsonata";
 import type { Json } from "../json.ts";
@@ -24,43 +24,15 @@ export function compileExpression(text: string): jsonata.Expression {
   return expression;
 }
 
-/** Limits the steps of evaluations on hosts whose evaluators cannot enforce a deadline. */
-export interface StepBudget {
-  /** The number of steps that remain. */
-  left: number;
-}
-
-export class StepLimitExceeded extends Error {}
-
-/**
- * Throws `StepLimitExceeded` if the evaluation exceeds the budget. The evaluation of each node in the
- * syntax tree is one step.
- */
 export async function evaluateExpression(
   text: string,
   data: Json,
-  budget?: StepBudget,
 ): Promise<{ value: unknown } | { problem: string }> {
   try {
-    const expression = budget ? withBudget(text, budget) : compileExpression(text);
-    return { value: (await expression.evaluate(data)) as unknown };
+    return { value: (await compileExpression(text).evaluate(data)) as unknown };
   } catch (error) {
-    if (error instanceof StepLimitExceeded) throw error;
     return { problem: describeError(error) };
   }
-}
-
-/** JSONata calls the function that is bound to this symbol before each step. */
-const ON_STEP = Symbol.for("jsonata.__evaluate_entry") as unknown as string;
-
-/** The expression is not cached, because its budget belongs to one evaluation. */
-function withBudget(text: string, budget: StepBudget): jsonata.Expression {
-  const expression = jsonata(text);
-  expression.assign(ON_STEP, () => {
-    budget.left -= 1;
-    if (budget.left < 0) throw new StepLimitExceeded("The expression exceeds the step limit.");
-  });
-  return expression;
 }
 
 /** JSONata throws plain objects with a message and a position. */

@@ -1,6 +1,6 @@
 /** The filter of a trigger: a JSONata expression that must be true for the event. */
 import type { Json } from "../json.ts";
-import { evaluateExpression, isJsonataFunction, type StepBudget } from "./expression.ts";
+import { evaluateExpression, isJsonataFunction } from "./expression.ts";
 
 export const MAX_FILTER_LENGTH = 2000;
 export const FILTER_TIMEOUT_MS = 1000;
@@ -17,11 +17,10 @@ export type EvaluateFilters = (
 export const runFilters = async (
   expressions: readonly string[],
   event: Json,
-  budget?: StepBudget,
 ): Promise<readonly FilterResult[]> => {
   const results: FilterResult[] = [];
   for (const expression of expressions) {
-    const result = await evaluateExpression(expression, event, budget);
+    const result = await evaluateExpression(expression, event);
     results.push("problem" in result ? result : { holds: isTrue(result.value) });
   }
   return results;

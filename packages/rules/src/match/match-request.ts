@@ -3,8 +3,7 @@
  * triggers whose comparison would block the event loop.
  */
 import type { Json } from "../json.ts";
-import type { StepBudget } from "./expression.ts";
-import { runFilters } from "./filter.ts";
+import type { EvaluateFilters } from "./filter.ts";
 import { laneKey } from "./lane-key.ts";
 import {
   type MatchEvent,
@@ -30,13 +29,13 @@ export async function runMatches(
   expressions: readonly string[],
   event: Omit<MatchEvent, "data">,
   data: Json,
-  budget?: StepBudget,
+  evaluateFilters: EvaluateFilters,
 ): Promise<MatchResult[]> {
   const results: MatchResult[] = [];
   for (const expression of expressions) {
     const { trigger, keys } = JSON.parse(expression) as MatchRequest;
     const [verdict] = await matchTriggers({ ...event, data }, [trigger], {
-      evaluateFilters: (filters, event) => runFilters(filters, event, budget),
+      evaluateFilters,
     });
     results.push({
       verdict: verdict as Verdict,

@@ -1,5 +1,6 @@
 /** Runs the hub inside a Durable Object: creates its host ports, and passes requests and alarms to it. */
 import type { DurableObjectState } from "cloudflare:workers";
+import script from "signalbox:isolated-programs";
 import engine from "@jitl/quickjs-wasmfile-release-sync/wasm";
 import { isLivePath, isSocketPath } from "../../api/live-streams.ts";
 import type { HostPorts } from "../../host-ports.ts";
@@ -9,6 +10,7 @@ import { toAnswer } from "../../ingest/ingest-outcome.ts";
 import { isIngestPath } from "../../ingest/receive-request.ts";
 import { sha256Hex, webHmacKey } from "../../lib/hmac.ts";
 import { createEvaluateInProcess } from "../../sandbox/evaluate-in-process.ts";
+import { createRunIsolated } from "../../sandbox/run-isolated.ts";
 import type { Store } from "../../store/store.ts";
 import { ensureAdminToken } from "../../tenants/tokens.ts";
 import { createAlarmTimers } from "./alarm-timers.ts";
@@ -33,8 +35,8 @@ export interface ObjectHubOptions {
   tenant?: string | undefined;
 }
 
-/** The approximate speed of JSONata in a Worker, which converts time limits to step limits. */
-const STEPS_PER_MS = 500;
+/** The objects of an isolate share an instance, because it takes time to load. */
+const runIsolated = createRunIsolated(engine, script);
 
 /** Set by Cloudflare; a client cannot set it. */
 const CLIENT_ADDRESS = "cf-connecting-ip";
@@ -62,7 +64,7 @@ export async function startObjectHub(options: ObjectHubOptions) {
     }),
     openCommand: "impossible",
     readWebFile: createReadWebFile(env.ASSETS),
-    evaluate: createEvaluateInProcess({ engine, stepsPerMs: STEPS_PER_MS }),
+    evaluate: createEvaluateInProcess({ engine, runIsolated }),
     makeHmacKey: webHmacKey,
     sha256Hex,
     timers,
