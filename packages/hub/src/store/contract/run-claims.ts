@@ -133,6 +133,102 @@ export function runClaimsContract(it: It): void {
     ]);
   });
 
+  it("fails a run whose worker has died three times while it executed the run", async ({
+    store,
+  }) => {
+    const [killer, other] = sampleRuns(2, (index) => ({ due_at: START + index * 2 * LEASE }));
+    await store.queueRuns([killer, other]);
+    let now = START;
+    for (let deaths = 0; deaths < 3; deaths += 1, now += LEASE) {
+      const claimed = await claim(store, { by: `worker ${deaths}`, now });
+      expect(runIds(claimed)).toContain(killer.id);
+      // A step that was interrupted, and that begins again, is no progress.
+      const open = sampleStep({ status: "running", finished_at: null });
+      await save(store, claimed, { steps: [open] });
+    }
+    expect(runIds(await claim(store, { by: "worker 3", now }))).toEqual([other.id]);
+    expect(await store.getRun("acme", killer.id)).toMatchObject({
+      status: "failed",
+      claims: 3,
+      error: {
+        code: "gave_up",
+        message:
+          "The run was claimed 3 times in a row, and each time its worker stopped before the run finished a step. " +
+          "The step may need too much memory or computing time.",
+        node_id: "start",
+      },
+    });
+  });
+
+  it("counts no stop, suspension or progress of a run as a death of its worker", async ({
+    store,
+  }) => {
+    const [released, suspended, progressing] = sampleRuns(3);
+    let now = START;
+    const die = async (id: string, by: string) => {
+      const [{ run }] = await claimExactly(store, 1, { by, now });
+      expect(run).toMatchObject({ id, worker: by });
+      now += LEASE;
+    };
+    for (const { run, end } of [
+      { run: released, end: (by: string) => store.releaseRuns(by, now) },
+      {
+        run: suspended,
+        end: (_: string, claimed: ClaimedRun) =>
+          save(store, [claimed], { next: { status: "waiting", due_at: now }, now }),
+      },
+      {
+        run: progressing,
+        end: (_: string, claimed: ClaimedRun) =>
+          save(store, [claimed], {
+            steps: [sampleStep({ node_id: `step ${claimed.run.claims}` })],
+            now,
+          }),
+      },
+    ]) {
+      await store.queueRuns([{ ...run, due_at: now }]);
+      // A stop does not reset the count, so this run may die only twice.
+      if (run === released) await die(run.id, "dies first");
+      for (let round = 0; round < 5; round += 1) {
+        for (let deaths = 0; run !== released && deaths < 2; deaths += 1)
+          await die(run.id, `dies ${round} ${deaths}`);
+        const by = `ends ${round}`;
+        const [claimed] = await claimExactly(store, 1, { by, now });
+        await end(by, claimed);
+        now += run === progressing ? LEASE : 0;
+      }
+      await die(run.id, "dies last");
+      await save(store, await claimExactly(store, 1, { by: "last", now }));
+      expect(await store.getRun("acme", run.id)).toMatchObject({ status: "succeeded" });
+    }
+  });
+
+  it("fails no run whose worker may have died because of another run", async ({ store }) => {
+    const [first, second] = sampleRuns(2);
+    await store.queueRuns([first, second]);
+    let now = START;
+    for (let deaths = 0; deaths < 2; deaths += 1, now += LEASE)
+      await claimExactly(store, 2, { by: `worker ${deaths}`, now });
+    // A worker has both: the trial of one ends, and the other begins.
+    const trial = await claimExactly(store, 1, { by: "worker 2", now });
+    now = (await store.nextDue()) as number;
+    trial.push(...(await claimExactly(store, 1, { by: "worker 2", now })));
+    expect(runIds(trial).sort()).toEqual(ids([first, second]).sort());
+    now += LEASE;
+    const [retried] = await claimExactly(store, 1, { by: "worker 3", now });
+    expect(retried.run.claims).toBe(4);
+    expect(await claim(store, { by: "worker 3", now })).toEqual([]);
+    // This time only one of them dies with its worker.
+    now += LEASE;
+    const [innocent] = await claimExactly(store, 1, { by: "worker 4", now });
+    expect(innocent.run.id).not.toBe(retried.run.id);
+    await save(store, [innocent]);
+    expect(await store.getRun("acme", retried.run.id)).toMatchObject({
+      error: { code: "gave_up" },
+    });
+    expect(await store.getRun("acme", innocent.run.id)).toMatchObject({ status: "succeeded" });
+  });
+
   it("fails a run that was claimed repeatedly without progress", async ({ store, notices }) => {
     const event = sampleEvent();
     await appendEvents(store, [event]);
@@ -156,7 +252,8 @@ export function runClaimsContract(it: It): void {
     const error = {
       code: "gave_up",
       message:
-        "The run was claimed 10 times, and each time its worker stopped before the run made progress.",
+        "The run was claimed 10 times in a row, and each time its worker stopped before the run finished a step. " +
+        "The step may need too much memory or computing time.",
       node_id: "b",
     };
     expect(await store.getRun("acme", poison.id)).toMatchObject({
@@ -298,10 +395,10 @@ export function runClaimsContract(it: It): void {
       }
       const { status, claims } = (await store.getRun(killer.tenant, killer.id)) ?? {};
       if (status === "failed") break;
-      expect(claims).toBeLessThanOrEqual(10);
+      expect(claims).toBeLessThanOrEqual(3);
     }
     expect(await store.getRun(killer.tenant, killer.id)).toMatchObject({
-      claims: 10,
+      claims: 3,
       error: { code: "gave_up" },
     });
     // The others were suspects until they were claimed without the killer.

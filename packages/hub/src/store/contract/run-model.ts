@@ -18,7 +18,9 @@ const LANES: Record<string, { max: number; whenFull?: WhenFull }> = {
   "replaces some": { max: 2, whenFull: "replace" },
 };
 const limitOf = (lane: string | null) => LANES[lane ?? ""]?.max ?? Infinity;
-/** A run fails after this many claims without progress. */
+/** A run fails after this many claims without progress, if its worker has died with no other such run. */
+const MAX_DEATHS = 3;
+/** Otherwise a run fails after this many claims without progress. */
 const MAX_IDLE_CLAIMS = 10;
 /** The store sets the due time of an admitted run this much earlier, so that it precedes other runs. */
 const ADMISSION_LEAD_MS = 3_600_000;
@@ -223,6 +225,12 @@ class StoreAndModel {
   async #claim(worker: string, until: number, limit: number): Promise<ClaimedRun[]> {
     const now = this.#now;
     const expired = this.#runs.filter((run) => this.#isExpired(run));
+    const [killer, ...others] = this.#runs.filter(
+      (run) => run.state === "running" && run.worker !== null && run.idleClaims >= MAX_DEATHS,
+    );
+    const isStuck = (run: ModelRun) =>
+      run.idleClaims >= MAX_IDLE_CLAIMS ||
+      (run === killer && others.length === 0 && run.worker !== worker);
     const claimed = await this.#store.claimRuns({ worker, now, until }, limit);
     expect(claimed.length).toBeLessThanOrEqual(limit);
     for (const { run } of claimed) {
@@ -243,8 +251,8 @@ class StoreAndModel {
     // A claim requeues at most `limit` expired runs. The model reads from the store which ones.
     for (const modelRun of expired.filter((run) => this.#isExpired(run) && run.claims > 0)) {
       const run = (await this.#store.getRun(modelRun.tenant, modelRun.id)) as Run;
-      const state = modelRun.idleClaims >= MAX_IDLE_CLAIMS ? "failed" : "open";
-      if (run.status !== "running") this.#release(modelRun, state, modelRun.due);
+      if (run.status !== "running")
+        this.#release(modelRun, isStuck(modelRun) ? "failed" : "open", modelRun.due);
     }
     return claimed;
   }

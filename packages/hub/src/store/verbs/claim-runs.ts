@@ -40,7 +40,13 @@ import {
  */
 const MAX_PASSES = 5;
 
-/** A run that was claimed this often without progress fails: it may have crashed its workers. */
+/**
+ * A run that was claimed this often without progress fails, if its last worker has died while it executed
+ * no other suspect: the run has probably crashed its workers.
+ */
+const MAX_DEATHS = 3;
+
+/** Otherwise a run fails after this many claims without progress. */
 const MAX_IDLE_CLAIMS = 10;
 
 /**
@@ -106,8 +112,8 @@ type ExpiredRun = Pick<
 >;
 
 /**
- * Requeues runs whose lease has expired. A run with `MAX_IDLE_CLAIMS` claims without progress fails
- * instead. Of the suspects, only the one with the greatest call depth is claimed, on trial. The leases of
+ * Requeues runs whose lease has expired. A run with `MAX_DEATHS` or `MAX_IDLE_CLAIMS` claims without
+ * progress fails instead. Of the suspects, only the one with the greatest call depth is claimed, on trial. The leases of
  * the others are extended to the end of the trial. `admitSuspect` ends the trial early, when the claimed
  * suspect makes progress or ends.
  */
@@ -118,12 +124,16 @@ function* requeueExpired(
 ): Verb<{ expired: ExpiredRun[]; suspect?: RunRow | undefined }> {
   const found = yield* findExpired(dialect, now, limit);
   if (found.length === 0) return { expired: [] };
+  const killer = found.some((run) => isOnTrial(run)) ? yield* findKiller(worker) : undefined;
+  const isStuck = ({ id, idle_claims }: LostRun) => id === killer || idle_claims >= MAX_IDLE_CLAIMS;
+  const isSuspect = (run: LostRun) => run.idle_claims >= MAX_SHARED_CLAIMS && !isStuck(run);
   const suspects = found.some(isSuspect)
     ? (yield* findExpired(dialect, now, MAX_SET_ASIDE)).filter(isSuspect)
     : [];
   const expired = yield* requeue(
     dialect,
     found.filter((run) => !isSuspect(run)),
+    found.filter(isStuck).map(idOf),
     now,
   );
   const [deepest, ...others] = suspects.sort((a, b) => b.depth - a.depth);
@@ -153,6 +163,19 @@ const findExpired = (dialect: Dialect, now: number, limit: number): Verb<LostRun
     [now, limit],
   );
 
+/**
+ * Returns the run with `MAX_DEATHS` claims that a worker other than `worker` has executed, if it is the
+ * only one. With several, any of them may have crashed the worker, so they are tried again. A worker that
+ * finds its own run has not died: it could not load the run, for example.
+ */
+function* findKiller(worker: string): Verb<string | undefined> {
+  const [first, second] = yield* query<{ id: string; worker: string }>(
+    "SELECT id, worker FROM runs WHERE status = 'running' AND worker IS NOT NULL AND idle_claims >= ? LIMIT 2",
+    [MAX_DEATHS],
+  );
+  return second || first?.worker === worker ? undefined : first?.id;
+}
+
 /** The maximum number of suspects whose leases one claim extends. Later claims extend the others. */
 const MAX_SET_ASIDE = 1_000;
 
@@ -181,12 +204,11 @@ export const isOnTrial = ({ idle_claims }: Pick<RunRow, "idle_claims">): boolean
   idle_claims > MAX_SHARED_CLAIMS;
 
 const idOf = ({ id }: { id: string }): string => id;
-const isSuspect = ({ idle_claims }: Pick<RunRow, "idle_claims">): boolean =>
-  idle_claims >= MAX_SHARED_CLAIMS && idle_claims < MAX_IDLE_CLAIMS;
 
 function* requeue(
   dialect: Dialect,
   lost: readonly { id: string }[],
+  stuckIds: readonly string[],
   now: number,
 ): Verb<ExpiredRun[]> {
   const expired: ExpiredRun[] = [];
@@ -200,7 +222,10 @@ function* requeue(
     );
   const dueTimes: DueTimes = new Map();
   for (const { tenant_id } of expired) addDueTime(dueTimes, tenant_id, now);
-  const stuck = yield* findStuck(dialect, expired);
+  const stuck = yield* withoutCallers(
+    dialect,
+    expired.filter(({ id }) => stuckIds.includes(id)),
+  );
   if (stuck.length > 0) {
     yield* cancelCalledRuns(dialect, stuck.map(idOf), now);
     yield* lockQueues(dialect, dueTimes.keys());
@@ -211,12 +236,13 @@ function* requeue(
 }
 
 /**
- * Returns the expired runs that must fail, because they were claimed too often without progress. If
- * a called run and its caller must both fail, only the called run fails, and the caller continues with
+ * If a called run and its caller must both fail, only the called run fails, and the caller continues with
  * that result.
  */
-function* findStuck(dialect: Dialect, expired: readonly ExpiredRun[]): Verb<ExpiredRun[]> {
-  const stuck = expired.filter(({ idle_claims }) => idle_claims >= MAX_IDLE_CLAIMS);
+function* withoutCallers(
+  dialect: Dialect,
+  stuck: readonly ExpiredRun[],
+): Verb<readonly ExpiredRun[]> {
   const callers = stuck.flatMap(({ parent_run }) => parent_run ?? []);
   if (callers.length === 0) return stuck;
   const ancestors = new Set(yield* propagateProgress(dialect, callers));
@@ -232,8 +258,8 @@ function* failStuck(
   const error = {
     code: "gave_up",
     message:
-      `The run was claimed ${MAX_IDLE_CLAIMS} times, and each time its worker stopped before ` +
-      "the run made progress.",
+      `The run was claimed ${run.idle_claims} times in a row, and each time its worker stopped before ` +
+      "the run finished a step. The step may need too much memory or computing time.",
   };
   const open = yield* closeSteps(run.id, now, (node_id) => ({ ...error, node_id }));
   yield* query("UPDATE runs SET status = 'failed', error = ?, finished_at = ? WHERE id = ?", [
