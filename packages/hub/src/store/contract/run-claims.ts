@@ -229,6 +229,24 @@ export function runClaimsContract(it: It): void {
     expect(await store.getRun("acme", innocent.run.id)).toMatchObject({ status: "succeeded" });
   });
 
+  it("fails no run whose third worker has died while it executed other runs too", async ({
+    store,
+  }) => {
+    const [suspect, ...others] = sampleRuns(3, (index) => ({ due_at: START + index * 2 * LEASE }));
+    await store.queueRuns([suspect, ...others]);
+    let now = START;
+    for (let deaths = 0; deaths < 2; deaths += 1, now += LEASE)
+      expect(runIds(await claim(store, { by: `worker ${deaths}`, now }))).toEqual([suspect.id]);
+    expect(runIds(await claim(store, { by: "worker 2", now }))).toEqual([suspect.id]);
+    expect(await claim(store, { by: "worker 2", now })).toHaveLength(1);
+    now += LEASE;
+    const [retried] = await claim(store, { by: "worker 3", now });
+    expect(retried).toMatchObject({ run: { id: suspect.id, claims: 4 } });
+    now += LEASE;
+    await save(store, await claim(store, { by: "worker 4", now }));
+    expect(await store.getRun("acme", suspect.id)).toMatchObject({ error: { code: "gave_up" } });
+  });
+
   it("fails a run that was claimed repeatedly without progress", async ({ store, notices }) => {
     const event = sampleEvent();
     await appendEvents(store, [event]);

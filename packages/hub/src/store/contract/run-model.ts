@@ -18,7 +18,7 @@ const LANES: Record<string, { max: number; whenFull?: WhenFull }> = {
   "replaces some": { max: 2, whenFull: "replace" },
 };
 const limitOf = (lane: string | null) => LANES[lane ?? ""]?.max ?? Infinity;
-/** A run fails after this many claims without progress, if its worker has died with no other such run. */
+/** A run fails after this many claims without progress, if its worker has died with no other run. */
 const MAX_DEATHS = 3;
 /** Otherwise a run fails after this many claims without progress. */
 const MAX_IDLE_CLAIMS = 10;
@@ -228,9 +228,10 @@ class StoreAndModel {
     const [killer, ...others] = this.#runs.filter(
       (run) => run.state === "running" && run.worker !== null && run.idleClaims >= MAX_DEATHS,
     );
+    const isAlone = this.#runningOn(killer?.worker ?? "").length === 1;
     const isStuck = (run: ModelRun) =>
       run.idleClaims >= MAX_IDLE_CLAIMS ||
-      (run === killer && others.length === 0 && run.worker !== worker);
+      (run === killer && others.length === 0 && run.worker !== worker && isAlone);
     const claimed = await this.#store.claimRuns({ worker, now, until }, limit);
     expect(claimed.length).toBeLessThanOrEqual(limit);
     for (const { run } of claimed) {

@@ -42,7 +42,7 @@ const MAX_PASSES = 5;
 
 /**
  * A run that was claimed this often without progress fails, if its last worker has died while it executed
- * no other suspect: the run has probably crashed its workers.
+ * no other run: the run has probably crashed its workers.
  */
 const MAX_DEATHS = 3;
 
@@ -164,16 +164,21 @@ const findExpired = (dialect: Dialect, now: number, limit: number): Verb<LostRun
   );
 
 /**
- * Returns the run with `MAX_DEATHS` claims that a worker other than `worker` has executed, if it is the
- * only one. With several, any of them may have crashed the worker, so they are tried again. A worker that
- * finds its own run has not died: it could not load the run, for example.
+ * Returns the run with `MAX_DEATHS` claims that was the only run of its worker, if it is the only such
+ * suspect. Otherwise another run, or something else that ended many workers, may be the cause, so the runs
+ * are tried again. If its worker is `worker` itself, that worker has not died: it could not load the run,
+ * for example.
  */
 function* findKiller(worker: string): Verb<string | undefined> {
-  const [first, second] = yield* query<{ id: string; worker: string }>(
+  const [suspect, another] = yield* query<{ id: string; worker: string }>(
     "SELECT id, worker FROM runs WHERE status = 'running' AND worker IS NOT NULL AND idle_claims >= ? LIMIT 2",
     [MAX_DEATHS],
   );
-  return second || first?.worker === worker ? undefined : first?.id;
+  if (!suspect || another || suspect.worker === worker) return undefined;
+  const runs = yield* query("SELECT id FROM runs WHERE status = 'running' AND worker = ? LIMIT 2", [
+    suspect.worker,
+  ]);
+  return runs.length === 1 ? suspect.id : undefined;
 }
 
 /** The maximum number of suspects whose leases one claim extends. Later claims extend the others. */
