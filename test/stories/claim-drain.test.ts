@@ -72,6 +72,7 @@ async function connectAgent(url: string, token: string) {
       call<{ events: { id: string }[]; claimed_until: string }>("claim_events", {
         limit: BATCH,
         lease_s,
+        max_bytes: 500_000,
       }),
     async markProcessed(event_ids: string[]): Promise<void> {
       const result = await call("mark_processed", { event_ids });

@@ -23,6 +23,8 @@ export interface HubProcessOptions {
   cwd?: string;
   env?: Record<string, string>;
   args?: string[];
+  /** Called with the output so far, also before the hub is listening. */
+  onOutput?: (output: string) => void;
 }
 
 /** Only PATH is inherited, so that the environment of the test run does not affect the hub. */
@@ -50,6 +52,7 @@ async function startOnce({
   cwd,
   env = {},
   args = [],
+  onOutput = () => {},
 }: HubProcessOptions): Promise<HubProcess> {
   const child = spawn(process.execPath, [CLI, "serve", ...args], {
     env: cleanEnv({
@@ -68,6 +71,7 @@ async function startOnce({
   const listening = new Promise<string>((resolve, reject) => {
     const read = (chunk: Buffer) => {
       output += chunk.toString();
+      onOutput(output);
       const url = /^ *Open +(https?:\S+)$/m.exec(output)?.[1];
       if (!url) return;
       clearTimeout(timer);
