@@ -93,6 +93,30 @@ describe("a lost database", () => {
     },
   );
 
+  it("is not replaced if only its write-ahead log is missing", async () => {
+    const { data, file } = await setUp();
+    // What a killed hub whose log was not checkpointed yet leaves behind, if the file is copied without the log.
+    rmSync(file);
+    const db = new DatabaseSync(file);
+    db.exec("PRAGMA journal_mode = WAL");
+    db.close();
+    const content = readFileSync(file);
+    expect(content.length).toBeGreaterThan(0);
+    expect(await refusedStart(data)).toContain(`${file} is missing or empty, but`);
+    expect(readFileSync(file)).toEqual(content);
+  });
+
+  it("is not replaced if the hub had another database meanwhile", async () => {
+    const { data, file } = await setUp();
+    const other = await startHubProcess({
+      data,
+      env: { ...env, DATABASE_URL: `sqlite:${join(data, "other.db")}` },
+    });
+    await other.stop();
+    rmSync(file);
+    expect(await refusedStart(data)).toContain(`${file} is missing or empty, but`);
+  });
+
   it("is not assumed for the empty file of a hub that was killed at its first start", async () => {
     const { data, file } = await setUp();
     // What such a hub leaves behind.

@@ -23,7 +23,10 @@ export const checksumOf = ({ statements, onlyClustered }: Migration): string =>
   shortHash(JSON.stringify([statements.map(collapseSpace), onlyClustered ?? false]));
 
 /** Returns the names of the migrations that ran. */
-export function* migrate(dialect: Dialect): Verb<string[]> {
+export function* migrate(
+  dialect: Dialect,
+  { mayCreate = true }: { mayCreate?: boolean | undefined } = {},
+): Verb<string[]> {
   if (dialect.migrationLock) yield* query(dialect.migrationLock);
   yield* query(
     "CREATE TABLE IF NOT EXISTS schema_version (id INTEGER PRIMARY KEY, version BIGINT NOT NULL)",
@@ -37,6 +40,8 @@ export function* migrate(dialect: Dialect): Verb<string[]> {
   const stored = yield* query<StoredChecksum>(
     "SELECT name, checksum FROM migration_checksums ORDER BY position",
   );
+  if (version === 0 && !mayCreate)
+    throw new SchemaRefused("no_schema", "The database is empty, but a hub has stored data in it.");
   assertNotNewer(version, stored);
   assertSame(stored);
   const contained =

@@ -1,25 +1,26 @@
 /**
- * The file `database` in the data folder names the SQLite database that a hub has opened there. If that
- * database is missing or empty later, its data was lost. Without the marker, the hub creates it: a hub that was
+ * The file `database` in the data folder names the SQLite databases that a hub has opened there, one per line. If
+ * one of them is missing or empty later, its data was lost. Without the marker, the hub creates it: a hub that was
  * killed during its very first start leaves an empty file.
  */
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { SettingsError } from "../settings.ts";
 
 const markerFile = (data: string): string => join(data, "database");
 
 /** Relative, so that the folder can be moved. */
-const markerText = (data: string, file: string): string => `${relative(data, file)}\n`;
+const nameOf = (data: string, file: string): string => relative(data, file);
 
-/** Throws if the database is missing or empty, but a hub has opened it before. */
+/** Throws if the file is missing or has no bytes, but a hub has opened it before. */
 export function assertNotLost(data: string, file: string): void {
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > 0 || !isDatabaseMarked(data, file)) return;
+  if (size === 0 && isDatabaseMarked(data, file)) throw new SettingsError(describeLoss(data, file));
+}
+
+export function describeLoss(data: string, file: string): string {
   const marker = markerFile(data);
-  throw new SettingsError(
-    `${file} is missing or empty, but ${marker} shows that a hub has stored data in it. Restore it from a backup (docs/deploy.md), and check that its disk is mounted. To start with an empty database, delete ${marker}.`,
-  );
+  return `${file} is missing or empty, but ${marker} shows that a hub has stored data in it. Restore it from a backup (docs/deploy.md), and check that its disk is mounted. To start with an empty database, delete ${marker}.`;
 }
 
 /** Called when the database has its complete schema. */
@@ -27,7 +28,7 @@ export function markDatabase(data: string, file: string): void {
   if (isDatabaseMarked(data, file)) return;
   try {
     mkdirSync(data, { recursive: true, mode: 0o700 });
-    writeFileSync(markerFile(data), markerText(data, file), { mode: 0o600 });
+    appendFileSync(markerFile(data), `${nameOf(data, file)}\n`, { mode: 0o600 });
   } catch {
     // The data folder is read-only, and the database is elsewhere. `announce` in start-hub.ts logs a warning.
   }
@@ -36,7 +37,7 @@ export function markDatabase(data: string, file: string): void {
 /** Whether a hub has opened this database with this data folder. */
 export function isDatabaseMarked(data: string, file: string): boolean {
   try {
-    return readFileSync(markerFile(data), "utf8") === markerText(data, file);
+    return readFileSync(markerFile(data), "utf8").split("\n").includes(nameOf(data, file));
   } catch {
     return false;
   }

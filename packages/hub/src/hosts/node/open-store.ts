@@ -7,7 +7,7 @@ import { describeDamage, isStorageUnavailable } from "../../store/storage-unavai
 import type { Store } from "../../store/store.ts";
 import { type Settings, SettingsError } from "../settings.ts";
 import { withoutPassword } from "../without-password.ts";
-import { assertNotLost } from "./database-marker.ts";
+import { assertNotLost, describeLoss, isDatabaseMarked } from "./database-marker.ts";
 import { describeForeignOwner } from "./file-owner.ts";
 import { tryReadHubFile } from "./hub-file.ts";
 
@@ -33,7 +33,7 @@ export async function openStore(
     const { openSqlite } = await import("../../store/backends/sqlite.ts");
     return withFileErrors(settings, (file) => {
       assertNotLost(settings.data, file);
-      return openSqlite(file, { outages });
+      return openSqlite(file, { outages, mayCreate: !isDatabaseMarked(settings.data, file) });
     });
   }
   const { openPostgres } = await import("../../store/backends/postgres.ts");
@@ -89,7 +89,10 @@ function withFileErrors<Result>(
       );
     return work(file);
   } catch (error) {
-    const message = sqliteMessage(file, error);
+    const message =
+      error instanceof SchemaRefused && error.code === "no_schema"
+        ? describeLoss(settings.data, file)
+        : sqliteMessage(file, error);
     throw message === undefined ? error : new SettingsError(message, { cause: error });
   }
 }

@@ -40,6 +40,8 @@ export const dialect: Dialect = {
 export interface SqliteOptions {
   /** How long a verb waits for the lock of another process. */
   busyTimeoutMs?: number;
+  /** Whether the schema is created in a file without one. Otherwise such a file is refused. */
+  mayCreate?: boolean;
   /** Is notified of the result of every call. */
   outages?: OperationLog;
   /** Injected by benchmarks that measure reads without the cache. */
@@ -135,7 +137,11 @@ const assertWritable = (db: Database.Database): void =>
   void db.exec("BEGIN IMMEDIATE; DELETE FROM schema_version WHERE id < 0; ROLLBACK");
 
 export function openSqlite(file: string, options: SqliteOptions = {}): Store {
-  const { busyTimeoutMs = 10_000, outages = { onFailure() {}, onSuccess() {} } } = options;
+  const {
+    busyTimeoutMs = 10_000,
+    mayCreate,
+    outages = { onFailure() {}, onSuccess() {} },
+  } = options;
   const db = connect(file, options);
   const statements = new Map<string, Database.Statement>();
   const prepare = (sql: string) => {
@@ -174,7 +180,7 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
 
   try {
     retryWhileBusy(() => {
-      run(() => migrate(dialect), true);
+      run(() => migrate(dialect, { mayCreate }), true);
       assertWritable(db);
     }, busyTimeoutMs);
   } catch (error) {
