@@ -53,6 +53,14 @@ describe("a database is refused, and not changed", () => {
         `is at version ${migrations.length + 1} \\(its migration ${migrations.length + 1} is "a new index"\\), .* Start a newer Signalbox`,
       ),
     },
+    ...["schema_version", "migration_checksums"].map((table) => ({
+      title: `if another program has a table ${table}`,
+      change: `DROP TABLE ${table}; CREATE TABLE ${table} (rank INTEGER, script TEXT)`,
+      code: "foreign_table",
+      message: new RegExp(
+        `^Its table ${table} belongs to another program: it has the columns rank, script\\. Point the hub at another database`,
+      ),
+    })),
     {
       title: "if it has no checksums, and an unknown schema",
       change: "DELETE FROM migration_checksums; ALTER TABLE events ADD COLUMN more TEXT",

@@ -8,7 +8,7 @@ import { knownSchemas, missingColumns } from "./known-schemas.ts";
 import { type Migration, migrations } from "./migrations.ts";
 import { collapseSpace, describeSchema, fingerprintOf, shortHash } from "./schema-fingerprint.ts";
 import { SchemaRefused } from "./schema-refused.ts";
-import { type Dialect, first, insert, query, type Verb } from "./sql.ts";
+import { columnsOf, type Dialect, first, insert, query, type Verb } from "./sql.ts";
 import { renameLegacyTables } from "./verbs/legacy-flows.ts";
 
 type Placeholder = "TEXT" | "BLOB" | "CLUSTERED";
@@ -34,6 +34,8 @@ export function* migrate(
   yield* query(
     "CREATE TABLE IF NOT EXISTS migration_checksums (position INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL)",
   );
+  yield* assertOwnTable(dialect, "schema_version", ["id", "version"]);
+  yield* assertOwnTable(dialect, "migration_checksums", ["position", "name", "checksum"]);
   const version =
     (yield* first<{ version: number }>("SELECT version FROM schema_version WHERE id = 1"))
       ?.version ?? 0;
@@ -81,6 +83,16 @@ export function* migrate(
       .slice(stored.length),
   );
   return due.map((migration) => migration.name);
+}
+
+/** `IF NOT EXISTS` accepts a table of another program. */
+function* assertOwnTable(dialect: Dialect, table: string, columns: readonly string[]): Verb<void> {
+  const found = yield* columnsOf(dialect, table);
+  if (columns.some((column) => !found.includes(column)))
+    throw new SchemaRefused(
+      "foreign_table",
+      `Its table ${table} belongs to another program: it has the columns ${found.join(", ")}. Point the hub at another database.`,
+    );
 }
 
 function assertNotNewer(version: number, stored: readonly StoredChecksum[]): void {
