@@ -25,6 +25,7 @@ describe("an object of parameters", () => {
       range: { type: "object", properties: { from: { type: "number" } }, required: ["from"] },
       zip: { type: "string", pattern: "^\\d+$", required: true },
       name: { name: "name", description: "Of the city" },
+      state: { type: "string", description: null, required: null, default: null },
     });
     expect(converted).toEqual([
       { name: "city", type: "string", description: "Such as Bern", optional: false },
@@ -40,6 +41,7 @@ describe("an object of parameters", () => {
       },
       { name: "zip", schema: { type: "string", pattern: "^\\d+$" }, optional: false },
       { name: "name", type: "string", description: "Of the city" },
+      { name: "state", type: "string" },
     ]);
     expect(parametersSchema.safeParse(converted).error).toBeUndefined();
     expect(notes).toEqual(["parameters: was an object; each property is now a parameter."]);
@@ -130,7 +132,7 @@ describe("parameters that are not clear", () => {
     };
     const imported = importFlow(flow, { newId: () => "new" });
     if (imported.outcome !== "imported") throw new Error("invalid");
-    expect(imported.notes).toContainEqual(expect.stringContaining(`Ask: ${note}`));
+    expect(imported.notes.filter((text) => text.startsWith(`Ask: ${note}`))).toHaveLength(1);
     expect(validateFlow(imported.flow, nodeTypes).errors).toMatchObject([
       { code: "invalid_config", path },
     ]);

@@ -104,7 +104,13 @@ function fromObject(value: Json, note: Note): Json[] | undefined {
 function fromProperty(name: string, described: Json): JsonObject | undefined {
   const schema = typeof described === "string" ? { type: described } : described;
   if (!isObject(schema)) return undefined;
-  const { name: ownName = name, type: ownType, required, optional, ...property } = schema;
+  const {
+    name: ownName = name,
+    type: ownType,
+    required,
+    optional,
+    ...property
+  } = withoutNull(schema);
   const isFlag = (flag: Json | undefined) => flag === undefined || toFlag(flag) !== undefined;
   // A list is the keyword of a JSON Schema: it names the required properties of the value.
   const isList = Array.isArray(required);
@@ -130,6 +136,10 @@ function fromProperty(name: string, described: Json): JsonObject | undefined {
     ...(isOptional !== undefined && { optional: isOptional }),
   };
 }
+
+/** Databases store a missing field as null too. */
+const withoutNull = (fields: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 
 const TYPES = ["string", "number", "integer", "boolean", "array", "object", "enum"];
 const TYPE_ALIASES = new Map([

@@ -66,7 +66,8 @@ export function importFlow(input: unknown, options: ImportOptions): ImportResult
         : nodes,
     edges: isLegacy ? dropDanglingEdges(edges, nodes, notes) : edges,
   });
-  if (parsed.success) return { outcome: "imported", flow: parsed.data, notes };
+  // Parameters that cannot be converted are noted for the flow, and again for its trigger.
+  if (parsed.success) return { outcome: "imported", flow: parsed.data, notes: [...new Set(notes)] };
   const errors = issuesOf(parsed.error).map(({ path, message }) => ({ path, message }));
   return { outcome: "invalid", errors };
 }
