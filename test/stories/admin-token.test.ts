@@ -1,4 +1,5 @@
 /** The admin token is revoked or lost, and replaced by a command on the machine of the hub. */
+import { join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { SECRET } from "../support/deliver.ts";
 import { commandSettings, hosts, startOn } from "../support/hosts.ts";
@@ -77,6 +78,15 @@ describe.each(["SQLite", "PostgreSQL"])("on %s", (backend) => {
     await hub.stop();
     expect(hub.output()).not.toMatch(/no admin token/i);
   });
+});
+
+it("the command names the database that it creates if no hub runs, and DATABASE_URL is not set", async () => {
+  const data = tempFolder();
+  const created = `has created the database ${join(data, "signalbox.db")}. For a hub with another database, set DATABASE_URL`;
+  const first = await runCli([...CREATE, "--data", data]);
+  expect(first).toMatchObject({ code: 0, stderr: expect.stringContaining(created) });
+  const second = await runCli([...CREATE, "--data", data]);
+  expect(second).toMatchObject({ code: 0, stderr: "" });
 });
 
 it("an admin token of one tenant cannot create an admin token for all", async () => {

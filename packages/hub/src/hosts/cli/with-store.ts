@@ -5,6 +5,7 @@ import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
 import type { Settings } from "../settings.ts";
 import { CommandFailed } from "./command.ts";
 import { serveFlags } from "./same-hub-flags.ts";
+import { yellow } from "./style.ts";
 
 /** Calls `work` with an open store. Throws if the SQLite database is missing and `create` is false. */
 export async function withStore(
@@ -13,7 +14,13 @@ export async function withStore(
   work: (store: Store) => Promise<void>,
 ): Promise<void> {
   if (!create) assertDatabaseExists(settings);
+  const isNew = isSqlite(settings) && !existsSync(sqliteFile(settings));
   const store = await openStore(settings);
+  // On stderr, because stdout may be JSON.
+  if (isNew)
+    process.stderr.write(
+      `${yellow("!")} No hub is running on this data folder, so the command has created the database ${sqliteFile(settings)}. For a hub with another database, set DATABASE_URL as for that hub.\n`,
+    );
   try {
     await work(store);
   } finally {
