@@ -27,18 +27,26 @@ it("rejects a folder as the database file, and leaves it unchanged", async () =>
   expect(statSync(folder).mode & 0o777).toBe(0o755);
 });
 
-it("rejects the database of another program, and names the table", async () => {
+it.each([
+  [
+    "a table flows",
+    "CREATE TABLE flows (id TEXT, steps TEXT); INSERT INTO flows VALUES ('a', '[]')",
+  ],
+  ["an index steps_nth", "CREATE TABLE lists (nth INTEGER); CREATE INDEX steps_nth ON lists (nth)"],
+])("rejects the database of another program, and names %s", async (name, sql) => {
   const file = join(tempFolder(), "other.db");
   const db = new Database(file);
-  db.exec("CREATE TABLE flows (id TEXT, steps TEXT); INSERT INTO flows VALUES ('a', '[]')");
+  db.exec(sql);
+  const schema = "SELECT name FROM sqlite_schema";
+  const before = db.prepare(schema).pluck().all();
   db.close();
   const error = await openStore({ databaseUrl: `sqlite:${file}`, data: "" }).catch(
     (reason) => reason,
   );
   expect(error).toBeInstanceOf(SettingsError);
-  expect(error.message).toMatch(/other\.db belongs to another program: it has a table flows/);
+  expect(error.message).toContain(`other.db belongs to another program: it has ${name} that`);
   const reopened = new Database(file);
-  expect(reopened.prepare("SELECT name FROM sqlite_schema").pluck().all()).toEqual(["flows"]);
+  expect(reopened.prepare(schema).pluck().all()).toEqual(before);
   reopened.close();
 });
 

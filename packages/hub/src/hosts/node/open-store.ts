@@ -46,10 +46,10 @@ export async function openStore(
         `The database at ${withoutPassword(settings.databaseUrl)} cannot be opened. ${error.message}`,
         { cause: error },
       );
-    const table = foreignTable(error);
-    if (table !== undefined)
+    const foreign = findForeign(error);
+    if (foreign !== undefined)
       throw new SettingsError(
-        `The database at ${withoutPassword(settings.databaseUrl)} belongs to another program: it has a table ${table} that the hub did not create. Its data is unchanged: choose another database with DATABASE_URL.`,
+        `The database at ${withoutPassword(settings.databaseUrl)} belongs to another program: it has ${foreign} that the hub did not create. Its data is unchanged: choose another database with DATABASE_URL.`,
         { cause: error },
       );
     throw new SettingsError(
@@ -124,15 +124,18 @@ function sqliteMessage(file: string, error: unknown): string | undefined {
     if (foreignOwner !== undefined) return foreignOwner;
     return `${file} cannot be created or written (${messageOf(error)}). Change the permissions of its folder, or ${CHOOSE_ANOTHER}`;
   }
-  const table = foreignTable(error);
-  if (table !== undefined)
-    return `${file} belongs to another program: it has a table ${table} that the hub did not create. Its data is unchanged: ${CHOOSE_ANOTHER}`;
+  const foreign = findForeign(error);
+  if (foreign !== undefined)
+    return `${file} belongs to another program: it has ${foreign} that the hub did not create. Its data is unchanged: ${CHOOSE_ANOTHER}`;
   return `${file} cannot be opened: ${messageOf(error)}. Check the disk, and that no other program has locked the file.`;
 }
 
-/** The name of a table that the hub could not create, because another program has created it. */
-const foreignTable = (error: unknown): string | undefined =>
-  /^(?:table|relation) "?([\w$]+)"? already exists$/.exec(messageOf(error))?.[1];
+/** A table or an index that the hub could not create, because another program has created it. */
+function findForeign(error: unknown): string | undefined {
+  const [, kind, name] =
+    /^(table|index|relation) "?([\w$]+)"? already exists$/.exec(messageOf(error)) ?? [];
+  return name && `${kind === "index" ? "an index" : "a table"} ${name}`;
+}
 
 const isFolder = (path: string) =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
