@@ -14,7 +14,7 @@ import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { deliver, SECRET } from "../support/deliver.ts";
-import { CLI, startHubProcess } from "../support/hub-process.ts";
+import { CLI, runCli, startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 const TOKEN = "sbx_damaged_database_story_0123";
@@ -172,8 +172,9 @@ describe("a damaged database", () => {
     const handle = openSync(file, "r+");
     writeSync(handle, Buffer.alloc(100, 0xff), 0, 100, 0);
     closeSync(handle);
-    expect(await refusedStart(data)).toMatch(
-      /is damaged, or not a SQLite database \(.*SQLITE_NOTADB/,
-    );
+    const problem = /is damaged, or not a SQLite database \(.*SQLITE_NOTADB/;
+    expect(await refusedStart(data)).toMatch(problem);
+    const doctor = await runCli(["doctor", "--data", data]);
+    expect(doctor.stdout).toMatch(new RegExp(`✗ database +.* ${problem.source}`));
   });
 });

@@ -171,8 +171,10 @@ async function checkDatabase(
   }
   const findings: Finding[] = [];
   let secretCount = 0;
+  let isOpen = false;
   try {
     const store = await openStore(settings);
+    isOpen = true;
     try {
       const start = performance.now();
       await store.checkWritable(Date.now());
@@ -203,7 +205,7 @@ async function checkDatabase(
       state: "problem",
       says: messageOf(error),
       ...(error instanceof SettingsError
-        ? { check: "settings" } // the message has the fix
+        ? { check: isOpen ? "settings" : "database" } // the message has the fix
         : {
             check: "database",
             fix: "check DATABASE_URL, the permissions of the folder, and the free space",
