@@ -5,6 +5,7 @@ import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts
 import type { Json, JsonSchema } from "@signalbox/rules/json.ts";
 import { beforeAll, expect, it } from "vitest";
 import { bundleIsolatedPrograms } from "../../isolated-programs-plugin.ts";
+import { evaluateAuthorProgram } from "./author-programs.ts";
 import { createEvaluateInProcess } from "./evaluate-in-process.ts";
 import { createRunIsolated } from "./run-isolated.ts";
 
@@ -61,6 +62,18 @@ it.each([
 ])("limits the memory of %s", async (_, expression) => {
   expect(await transform(expression, {}, 10_000)).toEqual(OUT_OF_MEMORY);
   expect(await filter(["true"])).toEqual({ log: [], output: [{ holds: true }] });
+});
+
+it.each([
+  ["$base64encode('grün')", "Z3L8bg=="],
+  ["$base64encode('漢')", "Ig=="],
+  ["$base64decode('eyJhIjoi8J-YgCJ9')", '{"a":"\u00f0\u009f\u0098\u0080"}'],
+  ["$base64decode('YW Jj\n=')", "abc"],
+  ["$base64decode('YWJjZ!!')", "abc"],
+])("evaluates %s like Node", async (expression, output) => {
+  const program = { language: "jsonata", expression, data: "{}" } as const;
+  expect(await evaluateAuthorProgram(program)).toMatchObject({ output: JSON.stringify(output) });
+  expect(await transform(expression)).toEqual({ log: [], output });
 });
 
 it("limits the depth of a recursion", async () => {

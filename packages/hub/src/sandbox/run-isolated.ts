@@ -39,8 +39,17 @@ const createNatives = (vm: Vm) => ({
     if (hash !== null) url.hash = hash;
     return { href: url.href, hash: url.hash };
   },
-  btoa: (text: string) => btoa(text),
-  atob: (base64: string) => atob(base64),
+  // Like Node's `Buffer`, which JSONata uses there: the lower byte of each character.
+  btoa: (text: string) =>
+    btoa(text.replace(/[^\0-\xff]/g, (unit) => String.fromCharCode(unit.charCodeAt(0) & 0xff))),
+  // Also base64url, and without the characters that are not base64.
+  atob(base64: string) {
+    const digits = base64
+      .replace(/-/g, "+")
+      .replace(/_/g, "/")
+      .replace(/[^A-Za-z0-9+/]/g, "");
+    return atob(digits.length % 4 === 1 ? digits.slice(0, -1) : digits);
+  },
 });
 /** The functions of the host that programs can call. */
 export type Natives = ReturnType<typeof createNatives>;
