@@ -48,6 +48,10 @@ it.each([
   ["long lists of empty items", '$length($pad("", 500000000))'],
   ["built-in functions on a long text", "$map([1..10000], function() { $uppercase(text) })"],
   ["a long loop", "$sum($map([1..50000], function($n) { $n * 2 }))"],
+  ["searches for long texts", '$contains(text, $pad("", 200000, "a") & "b")'],
+  ["searches for long separators", '$split(text, $pad("", 200000, "a") & "b")'],
+  ["comparisons of long texts", '($t := text & ""; $map([1..10000], function() { $t < text }))'],
+  ["long names", '$map([1..10000], function() { { text & "": 1 } })'],
 ])("limits the steps of %s, and evaluates others afterwards", async (_, expression) => {
   const data = { text: "a".repeat(500_000) };
   expect(await transform(expression, data)).toEqual(OUT_OF_TIME);
@@ -62,6 +66,17 @@ it.each([
 ])("limits the memory of %s", async (_, expression) => {
   expect(await transform(expression, {}, 10_000)).toEqual(OUT_OF_MEMORY);
   expect(await filter(["true"])).toEqual({ log: [], output: [{ holds: true }] });
+});
+
+it.each([
+  ['$length($replace(text, "\\n", " "))', 99_999],
+  ["$length($replace(text, /\\n/, ' '))", 99_999],
+  ["$count($split(text, /\\n/))", 10_000],
+  ['$count($split(text, "\\n"))', 10_000],
+  ["$count($match(text, /line/))", 10_000],
+])("evaluates %s on a long text", async (expression, output) => {
+  const text = Array.from({ length: 10_000 }, () => "some line").join("\n");
+  expect(await transform(expression, { text }, 1000)).toEqual({ log: [], output });
 });
 
 it.each([

@@ -15,7 +15,7 @@ const call = <Name extends keyof Natives>(
 /** Smaller texts and lists do not count: most calls are for these. */
 const MAX_FREE_SIZE = 10_000;
 
-function spendTime(size: number): void {
+export function spendTime(size: number): void {
   // QuickJS interrupts the endless loop.
   if (size > MAX_FREE_SIZE && call("spendTime", size)) for (;;);
 }
@@ -26,11 +26,21 @@ function meter<Owner extends object>(
   names: readonly (keyof Owner)[],
   sizeOf: (self: ArrayLike<unknown>, args: readonly unknown[]) => number,
 ): void {
+  replace(owner, names, (self, args, run) => {
+    spendTime(sizeOf(self, args));
+    return run();
+  });
+}
+
+function replace<Owner extends object>(
+  owner: Owner,
+  names: readonly (keyof Owner)[],
+  call: (self: ArrayLike<unknown>, args: readonly unknown[], run: () => unknown) => unknown,
+): void {
   for (const name of names) {
     const builtIn = owner[name] as (...args: unknown[]) => unknown;
     const value = function (this: ArrayLike<unknown>, ...args: unknown[]): unknown {
-      spendTime(sizeOf(this, args));
-      return Reflect.apply(builtIn, this, args);
+      return call(this, args, () => Reflect.apply(builtIn, this, args));
     };
     Object.defineProperty(owner, name, { value, writable: true, configurable: true });
   }
@@ -42,13 +52,39 @@ const sizeOfArgument = (_: unknown, [argument]: readonly unknown[]): number =>
 
 meter(
   String.prototype,
-  [
-    ...(["includes", "indexOf", "lastIndexOf", "normalize", "replace", "replaceAll"] as const),
-    ...(["slice", "split", "substr", "substring", "toLowerCase", "toUpperCase", "trim"] as const),
-  ],
+  ["normalize", "toLowerCase", "toUpperCase", "trim", "replaceAll"],
   sizeOfSelf,
 );
-meter(Array.prototype, ["concat", "indexOf", "join", "slice"], sizeOfSelf);
+/** QuickJS compares a long needle at each position. A short one rarely matches in part. */
+const NEEDLE_SIZE_PER_STEP = 10;
+const sizeOfSearch = (length: number, needle: unknown): number =>
+  length * Math.max(1, (typeof needle === "string" ? needle.length : 0) / NEEDLE_SIZE_PER_STEP);
+meter(String.prototype, ["includes", "lastIndexOf", "replace", "split"], (self, [needle]) =>
+  sizeOfSearch(self.length, needle),
+);
+replace(String.prototype, ["indexOf"], ({ length }, [needle, position], run) => {
+  // JSONata searches a text for each match from the end of the one before.
+  const start = Number(position ?? 0);
+  if (String(needle).length > NEEDLE_SIZE_PER_STEP) {
+    spendTime(sizeOfSearch(length - start, needle));
+    return run();
+  }
+  const index = run() as number;
+  spendTime((index === -1 ? length : index) - start);
+  return index;
+});
+const replaceBySizeOfResult = <Owner extends object>(
+  owner: Owner,
+  names: readonly (keyof Owner)[],
+): void =>
+  replace(owner, names, (_self, _args, run) => {
+    const result = run() as ArrayLike<unknown>;
+    spendTime(result.length);
+    return result;
+  });
+replaceBySizeOfResult(String.prototype, ["slice", "substr", "substring"]);
+replaceBySizeOfResult(Array.prototype, ["slice"]);
+meter(Array.prototype, ["concat", "indexOf", "join"], sizeOfSelf);
 meter(Array, ["from"], sizeOfArgument);
 meter(JSON, ["parse"], sizeOfArgument);
 meter(

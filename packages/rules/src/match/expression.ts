@@ -12,12 +12,28 @@ const MAX_CACHED_COMPILE_MS = 2;
 /** Messages are limited because they are stored with verdicts and steps. */
 const MAX_MESSAGE_CHARACTERS = 1000;
 
+/** JSONata calls the function that is bound to this symbol after it has evaluated a node of the syntax tree. */
+const AFTER_NODE = Symbol.for("jsonata.__evaluate_exit") as unknown as string;
+let onResult: ((result: unknown) => void) | undefined;
+
+/** For hosts without deadlines: calls the function with the result of each node. It may not return. */
+export function onEachResult(observe: (result: unknown) => void): void {
+  onResult = observe;
+}
+
 /** Throws JSONata's own errors, which `describeError` converts to messages. */
 export function compileExpression(text: string): jsonata.Expression {
   const cached = compiled.get(text);
   if (cached) return cached;
   const start = Date.now();
   const expression = jsonata(text);
+  if (onResult) {
+    const observe = onResult;
+    expression.assign(
+      AFTER_NODE,
+      (_node: unknown, _input: unknown, _frame: unknown, result: unknown) => observe(result),
+    );
+  }
   if (Date.now() - start > MAX_CACHED_COMPILE_MS) return expression;
   if (compiled.size >= MAX_COMPILED) compiled.clear();
   compiled.set(text, expression);
