@@ -1,5 +1,5 @@
 /** Schemas of the arguments that describe an automation: the config fields of its nodes. */
-import type { JsonObject } from "@signalbox/rules/json.ts";
+import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { AGENT, TRIGGER_KINDS, TRIGGERS, type TriggerInput } from "../apps/automation-graph.ts";
 import { brief } from "./listed-schema.ts";
@@ -82,7 +82,12 @@ export const triggerField = z.discriminatedUnion(
       })
       .describe(DESCRIPTIONS[kind]),
   ) as unknown as [z.ZodObject<{ kind: z.ZodLiteral<(typeof TRIGGER_KINDS)[number]> }>],
-  'kind: must be "event", "schedule" or "tool"',
+  {
+    error: ({ input }) =>
+      isObject(input)
+        ? 'must be "event", "schedule" or "tool"'
+        : 'must be an object with the field kind: "event", "schedule" or "tool"',
+  },
 );
 
 /** Like `triggerField`, but its JSON Schema is short, because AUTOMATION_TRIGGER_ADD has the long one. */

@@ -4,6 +4,7 @@ import type { z } from "zod";
 import { AGENT, TRIGGERS } from "../apps/automation-graph.ts";
 import { createAutomationRuns } from "../apps/automation-runs.ts";
 import type { Automations } from "../apps/automations.ts";
+import { messageWithField, type RequestError } from "../lib/request-error.ts";
 import type { Explainer } from "../runs/explain.ts";
 import { BRIEF_FIELDS } from "./automation-fields.ts";
 import { automationRunTools } from "./automation-run-tools.ts";
@@ -231,6 +232,17 @@ describe("the pages of a list have each item once, within the budget", () => {
       readPages<Page>(tool, { ...args, cursor: "f/gone" }, itemsOf, context),
     ).rejects.toThrow(/is not a cursor of this list/);
   });
+});
+
+it.each([
+  ["github", 'triggers[0]: must be an object with the field kind: "event", "schedule" or "tool"'],
+  [{ source: "github" }, 'triggers[0].kind: must be "event", "schedule" or "tool"'],
+])("rejects the trigger %j with the kinds that there are", async (trigger, message) => {
+  const tool = findTool(automationTools({} as Automations), "AUTOMATION_CREATE");
+  const model = { provider: "anthropic", name: "x" };
+  const args = { name: "a", instructions: "b", model, triggers: [trigger] };
+  const error: unknown = await tool?.call(args, {} as ToolContext).catch((error) => error);
+  expect(messageWithField(error as RequestError)).toBe(message);
 });
 
 it("describes all fields and values of the fields that are listed briefly", () => {
