@@ -1,8 +1,11 @@
 /** Flows whose expressions, patterns and code never end: each fails with its limit, and the hub responds. */
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { type Api, type Backend, startApi } from "../support/api-client.ts";
 import { deliver } from "../support/deliver.ts";
 import { edge, intent, node } from "../support/flow-samples.ts";
+import { WAIT } from "../support/timeouts.ts";
+import { objectFile } from "../support/worker-process.ts";
 
 const hosts: Backend[] = ["SQLite", "workerd"];
 
@@ -119,4 +122,25 @@ describe.each(hosts)("on %s", (backend) => {
       reason: expect.stringContaining("exceeds the time limit of 1 s"),
     });
   });
+});
+
+it("on workerd, the claim of a run is durable before its code blocks the object", async () => {
+  const api = await startWithApp("workerd");
+  const code = "const s = 'a'.repeat(8e6); for (;;) s.indexOf('b')";
+  const flow = await publish(
+    api,
+    node("blocking", "Code", { code, timeoutMs: 2000, memoryMb: 128 }),
+  );
+  await api.expect(202, "POST", `/api/flows/${flow}/runs`, { trigger: "go" });
+  const claims = () => {
+    const database = new DatabaseSync(objectFile(api.env.SIGNALBOX_DATA ?? "", "WebhookStore"), {
+      readOnly: true,
+    });
+    try {
+      return database.prepare("SELECT status, idle_claims FROM runs").all();
+    } finally {
+      database.close();
+    }
+  };
+  await expect.poll(claims, WAIT).toMatchObject([{ status: "running", idle_claims: 1 }]);
 });

@@ -15,6 +15,8 @@ import { sqliteTableParts } from "./table-parts.ts";
 export interface ObjectStorage {
   sql: { exec(sql: string, ...params: unknown[]): { toArray(): Row[] } };
   transactionSync<Result>(work: () => Result): Result;
+  /** Resolves when all writes so far are durable. */
+  sync(): Promise<void>;
 }
 
 const dialect: Dialect = {
@@ -53,10 +55,17 @@ export function openDurableObject(storage: ObjectStorage): Store {
 
   run(() => migrate(dialect));
 
+  const verbs = bindVerbs(verbTable(dialect), async (verb) => run(verb));
   return {
     backend: "durable-object",
     packLarge: createPackLarge(dialect),
-    ...bindVerbs(verbTable(dialect), async (verb) => run(verb)),
+    ...verbs,
+    async claimRuns(lease, limit) {
+      const claimed = await verbs.claimRuns(lease, limit);
+      // A run may block the object until it is killed. Only a durable claim counts its deaths.
+      if (claimed.length > 0) await storage.sync();
+      return claimed;
+    },
     subscribe: listeners.subscribe,
     onCommit: listeners.subscribe,
     isDataError,
