@@ -47,7 +47,7 @@ async function startHub(backend: Backend) {
 
 describe.each<Backend>(["SQLite", "workerd"])("on %s, an operator's client", (backend) => {
   it.each(eras)(
-    "of %s connects without a tenant, and is told which there are",
+    "of %s connects without a tenant, and gets the list of tenants",
     async (_, options) => {
       const { api, ids, connect } = await startHub(backend);
       const client = await connect(options);

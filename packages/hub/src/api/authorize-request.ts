@@ -91,11 +91,11 @@ export const NO_ORIGIN = new Denied(
   "A request with a session cookie must have the header Origin. Programs send a token instead.",
 );
 
-/** The web UI then asks to sign in, which removes the other cookies. */
+/** The web UI then asks to sign in, which removes the other cookies that browsers send with that request. */
 const AMBIGUOUS_SESSION = new Denied(
   401,
   "session_ambiguous",
-  "The request has several session cookies of this hub. Another site of the same domain may have set one. Sign in again, which removes it: `npx signalbox open` prints a link.",
+  "The request has several session cookies of this hub. Another site of the same domain may have set one. Sign in again: `npx signalbox open` prints a link. If the error remains, delete the cookies of this site in the browser.",
 );
 
 /** Returns the hub's URL for the client, without a trailing slash. */
