@@ -2,7 +2,7 @@
 import { type ClaimLoop, createClaimLoop } from "../lib/claim-loop.ts";
 import { type Instant, instant } from "../lib/elapsed.ts";
 import type { Timers } from "../lib/timers.ts";
-import type { ClaimedRun } from "../store/run-store.ts";
+import { ALL_SHARES, type ClaimedRun } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import type { Slots } from "./slots.ts";
 
@@ -28,7 +28,7 @@ export function createClaimer(options: ClaimerOptions): ClaimLoop {
       await renewExpired();
       const leaseStart = instant(timers);
       const { now } = leaseStart;
-      const runs = await store.claimRuns({ worker, now, until: now + leaseMs }, limit);
+      const runs = await store.claimRuns({ worker, now, until: now + leaseMs }, limit, ALL_SHARES);
       return runs.map((claimed) => ({ claimed, leaseStart }));
     },
     nextDue: store.nextDue,

@@ -823,4 +823,32 @@ export const migrations: readonly Migration[] = [
         WHERE id IN (SELECT tenant_id FROM pending_types WHERE type IN ('installation', 'installation_repositories'))`,
     ],
   },
+  {
+    // When the next run of each app and flow is due. `queues` has the same for each tenant.
+    name: "queues of apps and flows",
+    statements: [
+      `CREATE TABLE app_queues (
+        tenant_id TEXT NOT NULL,
+        app TEXT NOT NULL,
+        due_at BIGINT,
+        PRIMARY KEY (tenant_id, app)
+      ) CLUSTERED`,
+      "CREATE INDEX app_queues_due ON app_queues (tenant_id, due_at)",
+      `CREATE TABLE flow_queues (
+        tenant_id TEXT NOT NULL,
+        app TEXT NOT NULL,
+        flow_id TEXT NOT NULL,
+        due_at BIGINT,
+        PRIMARY KEY (tenant_id, app, flow_id)
+      ) CLUSTERED`,
+      "CREATE INDEX flow_queues_due ON flow_queues (tenant_id, app, due_at)",
+      "CREATE INDEX flow_queues_next ON flow_queues (due_at)",
+      `INSERT INTO flow_queues (tenant_id, app, flow_id, due_at)
+        SELECT tenant_id, app, flow_id, min(due_at) FROM runs WHERE status IN ('queued', 'waiting') GROUP BY tenant_id, app, flow_id`,
+      `INSERT INTO app_queues (tenant_id, app, due_at)
+        SELECT tenant_id, app, min(due_at) FROM flow_queues GROUP BY tenant_id, app`,
+      "DROP INDEX runs_due",
+      "CREATE INDEX runs_due ON runs (tenant_id, app, flow_id, due_at, id) WHERE status IN ('queued', 'waiting')",
+    ],
+  },
 ];

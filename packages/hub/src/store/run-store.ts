@@ -305,6 +305,36 @@ export interface RunLease {
   until: number;
 }
 
+/**
+ * The shares of the worker's capacity that tenants, apps and flows may have: `path` is a tenant, a tenant
+ * and an app, or a tenant, an app and a flow.
+ */
+export interface ClaimShares {
+  /** Starts a claim: a transaction that is repeated starts again. */
+  draft(): ClaimDraft;
+}
+
+export interface ClaimDraft {
+  /** How many more runs of the group may be claimed. */
+  room(path: readonly string[]): number;
+  /** The number of groups directly inside of `path` whose room is less than one run. */
+  countFull(path: readonly string[]): number;
+  /** Counts a claimed run. */
+  take(path: readonly string[]): void;
+  /** Called for a group that has due runs, but no room for them. */
+  leaveOut(path: readonly string[]): void;
+}
+
+/** Shares without limits. */
+export const ALL_SHARES: ClaimShares = {
+  draft: () => ({
+    room: () => Number.POSITIVE_INFINITY,
+    countFull: () => 0,
+    take() {},
+    leaveOut() {},
+  }),
+};
+
 export type LaneStart =
   | { outcome: "started"; claimed: ClaimedRun }
   /** `id`: that of the new run, which waits for its lane, or of an existing run with the same key. */
@@ -329,12 +359,13 @@ export interface RunStore {
    */
   startInLane(run: LaneRun, lease: RunLease): Promise<LaneStart>;
   /**
-   * Claims runs that are due or whose lease has expired, an equal share for each tenant. A run that
+   * Claims runs that are due or whose lease has expired. Tenants, the apps of a tenant and the flows of an
+   * app are served round robin, and get no more than `shares` allow. A run that
    * was claimed many times without progress fails. May return fewer runs than are due: if other workers
    * claim at the same time, or because a run that may have crashed its worker is claimed alone. Then
    * `nextDue` returns a past time.
    */
-  claimRuns(lease: RunLease, limit: number): Promise<ClaimedRun[]>;
+  claimRuns(lease: RunLease, limit: number, shares: ClaimShares): Promise<ClaimedRun[]>;
   /**
    * Extends the leases of those `runs` that `worker` still has, and of no other runs. An expired lease is
    * extended too, unless another worker has claimed or requeued the run. Returns the runs whose leases were extended,
@@ -346,8 +377,11 @@ export interface RunStore {
   ): Promise<{ renewed: string[]; cancelRequested: string[] }>;
   /** `lost`: the progress was not saved, because the claim is no longer valid or the run has ended. */
   saveProgress(batch: RunProgress[]): Promise<("saved" | "lost")[]>;
-  /** The time when the next run is due or the next lease expires; null if there is neither. */
-  nextDue(): Promise<number | null>;
+  /**
+   * The time when the next run is due or the next lease expires; null if there is neither. With `after`,
+   * flows with runs that are due earlier are left out.
+   */
+  nextDue(after?: number): Promise<number | null>;
   /** Returns the worker's runs to the queue, so that other workers can claim them immediately. */
   releaseRuns(worker: string, now: number): Promise<void>;
   getRun(tenant: string, id: string): Promise<Run | undefined>;

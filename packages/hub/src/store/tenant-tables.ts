@@ -308,6 +308,8 @@ export const tenantTables: readonly TenantTable[] = [
     ],
   },
   { name: "queues", key: [], omitted: ["due_at"] },
+  { name: "app_queues", key: ["app"], omitted: ["due_at"] },
+  { name: "flow_queues", key: ["app", "flow_id"], omitted: ["due_at"] },
   {
     name: "verdicts",
     kind: "verdict",

@@ -60,8 +60,8 @@ export function openDurableObject(storage: ObjectStorage): Store {
     backend: "durable-object",
     packLarge: createPackLarge(dialect),
     ...verbs,
-    async claimRuns(lease, limit) {
-      const claimed = await verbs.claimRuns(lease, limit);
+    async claimRuns(lease, limit, shares) {
+      const claimed = await verbs.claimRuns(lease, limit, shares);
       // A run may block the object until it is killed. Only a durable claim counts its deaths.
       if (claimed.length > 0) await storage.sync();
       return claimed;

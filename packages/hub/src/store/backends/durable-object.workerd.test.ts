@@ -17,13 +17,19 @@ const connect = (object: () => DurableObjectStub<StoreObject>): Store =>
       (name === "then"
         ? undefined
         : async (...args: unknown[]) => {
-            const reply = args.some((arg) => typeof arg === "function")
+            const reply = args.some(isCallback)
               ? await runInDurableObject(object(), (inside) => inside.call(String(name), args))
               : await object().call(String(name), args);
             if ("error" in reply) throw new Error(reply.error);
             return reply.result;
           }),
   });
+
+const isCallback = (arg: unknown): boolean =>
+  typeof arg === "function" ||
+  (typeof arg === "object" &&
+    arg !== null &&
+    Object.values(arg).some((field) => typeof field === "function"));
 
 storeContract("a Durable Object", async () => {
   const id = env.STORE.newUniqueId();

@@ -22,7 +22,13 @@ import {
   sampleEvents,
 } from "../contract/sample.ts";
 import { raceForNames } from "../contract/tool-names.ts";
-import type { ClaimedRun, NewRun, Run, RunProgress } from "../run-store.ts";
+import {
+  ALL_SHARES,
+  type ClaimedRun,
+  type NewRun,
+  type Run,
+  type RunProgress,
+} from "../run-store.ts";
 import type { Store } from "../store.ts";
 import { openPostgres } from "./postgres.ts";
 
@@ -312,6 +318,7 @@ describe("concurrent operations", () => {
         const claimed = await store.claimRuns(
           lease(`worker ${worker}`),
           1 + Math.floor(random() * 9),
+          ALL_SHARES,
         );
         claimed.forEach(begin);
         if (random() < 0.3) await store.renewRuns(lease(`worker ${worker}`), runIds(claimed));

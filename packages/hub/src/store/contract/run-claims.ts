@@ -1,5 +1,5 @@
 import { expect, vi } from "vitest";
-import type { ClaimedRun, NewRun } from "../run-store.ts";
+import { ALL_SHARES, type ClaimedRun, type ClaimShares, type NewRun } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import {
   allSteps,
@@ -102,6 +102,96 @@ export function runClaimsContract(it: It): void {
     const claimed = tenantsOf(await claim(store, { limit: 20 }));
     expect(claimed).toHaveLength(20);
     expect(new Set(claimed)).toEqual(new Set(["a", "b", "c", "d"]));
+  });
+
+  it("serves the apps of a tenant and the flows of an app round robin", async ({ store }) => {
+    const flood = { app: "busy", flow_id: "flood" };
+    await store.queueRuns(sampleRuns(50, () => flood));
+    await store.queueRuns([
+      ...sampleRuns(2, () => ({ app: "busy", flow_id: "calm" })),
+      ...sampleRuns(2, () => ({ app: "quiet", flow_id: "other" })),
+      // An app with many flows gets no larger share than the others.
+      ...sampleRuns(40, (index) => ({ app: "wide", flow_id: `wide ${index}` })),
+    ]);
+    const first = await claim(store, { limit: 12 });
+    const countBy = (claimed: readonly ClaimedRun[], field: "app" | "flow_id") =>
+      Object.fromEntries(
+        [...Map.groupBy(claimed, ({ run }) => run[field])].map(([name, runs]) => [
+          name,
+          runs.length,
+        ]),
+      );
+    expect(countBy(first, "app")).toEqual({ busy: 5, quiet: 2, wide: 5 });
+    expect(countBy(first, "flow_id")).toMatchObject({ flood: 3, calm: 2, other: 2 });
+    // One run at a time: each app is served again only after the others.
+    const served: string[] = [];
+    for (let index = 0; index < 4; index += 1)
+      served.push(
+        ...(await claim(store, { limit: 1, now: START + 1 + index })).map(({ run }) => run.app),
+      );
+    expect(served.slice(0, 2).sort()).toEqual(["busy", "wide"]);
+    expect(served.slice(2).sort()).toEqual(["busy", "wide"]);
+  });
+
+  it("claims no more runs of a tenant, app or flow than its share", async ({ store }) => {
+    await store.queueRuns(
+      ["a", "b"].flatMap((tenant) =>
+        ["one", "two"].flatMap((app) =>
+          ["x", "y"].flatMap((flow) =>
+            sampleRuns(20, () => ({ tenant, app, flow_id: `${tenant} ${app} ${flow}` })),
+          ),
+        ),
+      ),
+    );
+    const limits = new Map([
+      [JSON.stringify(["a"]), 9],
+      [JSON.stringify(["a", "one"]), 3],
+      [JSON.stringify(["a", "two", "a two x"]), 0],
+      [JSON.stringify(["b", "one"]), 0],
+      [JSON.stringify(["b", "two", "b two x"]), 2],
+    ]);
+    const leftOut: string[] = [];
+    const shares: ClaimShares = {
+      draft() {
+        const taken = new Map<string, number>();
+        const room = (path: readonly string[]) =>
+          Math.min(
+            ...path.map((_, index) => {
+              const key = JSON.stringify(path.slice(0, index + 1));
+              return (limits.get(key) ?? 100) - (taken.get(key) ?? 0);
+            }),
+          );
+        return {
+          room,
+          countFull: () => 1,
+          take(path) {
+            for (const index of path.keys()) {
+              const key = JSON.stringify(path.slice(0, index + 1));
+              taken.set(key, (taken.get(key) ?? 0) + 1);
+            }
+          },
+          leaveOut: (path) => leftOut.push(path.join(" / ")),
+        };
+      },
+    };
+    const claimed = await claim(store, { limit: 100, shares });
+    const flows = Map.groupBy(claimed, ({ run }) => run.flow_id);
+    const counts = Object.fromEntries([...flows].map(([flow, runs]) => [flow, runs.length]));
+    expect(counts).toEqual({
+      "a one x": expect.any(Number),
+      "a one y": expect.any(Number),
+      "a two y": 6,
+      "b two x": 2,
+      "b two y": 20,
+    });
+    expect((counts["a one x"] ?? 0) + (counts["a one y"] ?? 0)).toBe(3);
+    expect(leftOut).toEqual(
+      expect.arrayContaining(["a", "a / one", "a / two / a two x", "b / one"]),
+    );
+    // The runs that were left out are due, but a worker without room for them can skip their flows.
+    expect(await store.nextDue()).toBeLessThanOrEqual(START);
+    await store.queueRuns([sampleRun({ tenant: "b", flow_id: "later", due_at: START + 7 })]);
+    expect(await store.nextDue(START)).toBe(START + 7);
   });
 
   it("gives each run to one of many concurrent workers", async ({ store }) => {
@@ -494,7 +584,7 @@ export function runClaimsContract(it: It): void {
       next: { status: "waiting", due_at: FAR },
     });
     await store.queueRuns([running]);
-    await store.claimRuns({ ...lease("bob"), until: START + 99 * LEASE }, 1);
+    await store.claimRuns({ ...lease("bob"), until: START + 99 * LEASE }, 1, ALL_SHARES);
     await store.queueRuns([{ ...queued, due_at: START + 99 * LEASE }, top]);
     let now = START;
     for (let count = 1; count <= 10; count += 1, now += LEASE)

@@ -1,7 +1,14 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import { createIds } from "../../lib/ids.ts";
-import type { ClaimedRun, NewRun, Run, RunProgress, WhenFull } from "../run-store.ts";
+import {
+  ALL_SHARES,
+  type ClaimedRun,
+  type NewRun,
+  type Run,
+  type RunProgress,
+  type WhenFull,
+} from "../run-store.ts";
 import type { Store } from "../store.ts";
 import { sampleRun } from "./run-sample.ts";
 import { START } from "./sample.ts";
@@ -232,7 +239,7 @@ class StoreAndModel {
     const isStuck = (run: ModelRun) =>
       run.idleClaims >= MAX_IDLE_CLAIMS ||
       (run === killer && others.length === 0 && run.worker !== worker && isAlone);
-    const claimed = await this.#store.claimRuns({ worker, now, until }, limit);
+    const claimed = await this.#store.claimRuns({ worker, now, until }, limit, ALL_SHARES);
     expect(claimed.length).toBeLessThanOrEqual(limit);
     for (const { run } of claimed) {
       const modelRun = this.#runs.find(({ id }) => id === run.id) as ModelRun;

@@ -2,6 +2,7 @@
  * Lists the indexes that the operations on flows and runs must use. No statement may scan a table, so
  * that the cost of an operation does not depend on the number of stored rows.
  */
+import { ALL_SHARES } from "../run-store.ts";
 import type { Dialect, Verb } from "../sql.ts";
 import { createStoreCache } from "../store-cache.ts";
 import { loadLoopGuard, type PlannedEvent } from "../verbs/breakers.ts";
@@ -80,13 +81,14 @@ function* countRuns(dialect: Dialect, event: PlannedEvent): Verb<void> {
   yield* guard.save();
 }
 function* claimAndLoad(dialect: Dialect): Verb<void> {
-  for (const read of yield* claimRuns(dialect, createStoreCache(), lease, 10)) yield* read();
+  for (const read of yield* claimRuns(dialect, createStoreCache(), lease, 10, ALL_SHARES))
+    yield* read();
 }
 const EVENT_STATUS = ["run_events_run", "events_id", "run_events", "runs"];
 
 // biome-ignore format: a table
 export const runPlanCases: RunPlanCase[] = [
-  { operation: "claiming runs", verb: claimAndLoad, indexes: ["runs_leased", "queues_due", "runs_due", "runs_lane", "queues", "flow_versions", "steps_nth", ...EVENT_STATUS] },
+  { operation: "claiming runs", verb: claimAndLoad, indexes: ["runs_leased", "queues_due", "app_queues_due", "flow_queues_due", "runs_due", "runs_lane", "queues", "app_queues", "flow_queues", "flow_versions", "steps_nth", ...EVENT_STATUS], orIndex: "flow_queues_next" },
   { operation: "renewing leases", verb: (d) => verbTable(d).renewRuns.run(lease, [RUNNING, "run-03500"]), indexes: ["runs"] },
   { operation: "releasing runs", verb: (d) => verbTable(d).releaseRuns.run("worker-7", START), indexes: ["runs_worker", ...EVENT_STATUS] },
   { operation: "the time of the next due run", verb: (d) => verbTable(d).nextDue.run(), indexes: ["queues_due", "runs_leased"] },
@@ -142,6 +144,7 @@ export const runPlanCases: RunPlanCase[] = [
   { operation: "sweeping deleted flows", verb: (d) => verbTable(d).sweepFlows.run(START, 50), indexes: ["flows_deleted", "runs_flow", "flows", "flow_versions", "trigger_firings"] },
   { operation: "due schedules", verb: (d) => verbTable(d).fireSchedules.run(START, 20, () => ({ run: undefined, next_at: null })), indexes: ["schedules_due", "schedules", "triggers"] },
   { operation: "the next due schedule", verb: (d) => verbTable(d).nextScheduleDue.run(), indexes: ["schedules_due"] },
+  { operation: "the time of the next due run of other flows", verb: (d) => verbTable(d).nextDue.run(START), indexes: ["flow_queues_next", "runs_leased"] },
   { operation: "schedules of flows", verb: (d) => verbTable(d).listSchedules.run(tenant, ["flow-7", "flow-8"]), indexes: ["schedules"] },
   { operation: "secrets by name", verb: (d) => verbTable(d).getSecrets.run(tenant, ["secret-7", "secret-8"]), indexes: ["secrets"] },
 ];
@@ -157,6 +160,10 @@ export const FILL_RUNS = [
   `INSERT INTO tenants (id, created_at, triggers_rev) VALUES ('${tenant}', 0, 1) ON CONFLICT (id) DO UPDATE SET triggers_rev = 1`,
   `${series(3000)} INSERT INTO queues (tenant_id, due_at) SELECT 'tenant-' || n, CASE WHEN n % 3 = 0 THEN ${START} + n END FROM series`,
   `INSERT INTO queues (tenant_id, due_at) VALUES ('${tenant}', 1)`,
+  `${series(1000)} INSERT INTO app_queues (tenant_id, app, due_at) SELECT '${tenant}', 'app-' || n, ${START} + n - 5 FROM series`,
+  `${series(3000)} INSERT INTO app_queues (tenant_id, app, due_at) SELECT 'tenant-' || n, 'app-' || n, ${START} + n FROM series`,
+  `${series(1000)} INSERT INTO flow_queues (tenant_id, app, flow_id, due_at) SELECT '${tenant}', 'app-' || n, 'flow-' || n, ${START} + n - 5 FROM series`,
+  `${series(3000)} INSERT INTO flow_queues (tenant_id, app, flow_id, due_at) SELECT '${tenant}', 'app-1', 'more-' || n, ${START} + n FROM series`,
   `${series(1000)} INSERT INTO apps (tenant_id, slug, name, description, created_at, updated_at)
    SELECT '${tenant}', 'app-' || n, '', '', 0, 0 FROM series`,
   `${series(1000)} INSERT INTO flows (id, tenant_id, app, name, description, graph, revision, version, created_at, updated_at)

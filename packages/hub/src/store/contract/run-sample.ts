@@ -1,5 +1,13 @@
 import { createIds } from "../../lib/ids.ts";
-import type { ClaimedRun, NewRun, RunLease, RunProgress, Step, StepPage } from "../run-store.ts";
+import {
+  ALL_SHARES,
+  type ClaimedRun,
+  type NewRun,
+  type RunLease,
+  type RunProgress,
+  type Step,
+  type StepPage,
+} from "../run-store.ts";
 import type { Store } from "../store.ts";
 import { START, type Tuple } from "./sample.ts";
 
@@ -38,8 +46,8 @@ export const lease = (worker = "ada", now = START): RunLease => ({
 
 export const claim = (
   store: Store,
-  { by = "ada", now = START, limit = 10 } = {},
-): Promise<ClaimedRun[]> => store.claimRuns(lease(by, now), limit);
+  { by = "ada", now = START, limit = 10, shares = ALL_SHARES } = {},
+): Promise<ClaimedRun[]> => store.claimRuns(lease(by, now), limit, shares);
 
 /** Claims runs. Throws if their number is not `count`. */
 export async function claimExactly<Count extends number>(

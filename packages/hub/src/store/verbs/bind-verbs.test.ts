@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { ALL_SHARES } from "../run-store.ts";
 import { StorageUnavailable } from "../storage-unavailable.ts";
 import { bindVerbs } from "./index.ts";
 
@@ -21,7 +22,7 @@ test("repeats a read that follows a committed write while the storage is unavail
     reads += 1;
     if (reads < 3) throw new StorageUnavailable("the connection was lost");
   });
-  expect(await claimRuns(lease, 1)).toEqual(["claimed"]);
+  expect(await claimRuns(lease, 1, ALL_SHARES)).toEqual(["claimed"]);
   expect(reads).toBe(4);
 });
 
@@ -31,7 +32,7 @@ test("does not repeat a read that fails for another reason", async () => {
     reads += 1;
     throw new Error("wrong");
   });
-  await expect(claimRuns(lease, 1)).rejects.toThrow("wrong");
+  await expect(claimRuns(lease, 1, ALL_SHARES)).rejects.toThrow("wrong");
   expect(reads).toBe(1);
 });
 
@@ -42,6 +43,6 @@ test("yields to the event loop between long reads", async () => {
     while (performance.now() < until);
     setTimeout(() => (timers += 1), 0);
   });
-  await claimRuns(lease, 1);
+  await claimRuns(lease, 1, ALL_SHARES);
   expect(timers).toBe(2);
 });

@@ -1,6 +1,6 @@
 /** Leases of runs: workers claim, renew and release them. */
 import { type MaybeLarge, parseUnlessLarge } from "@signalbox/rules/large-json.ts";
-import type { ClaimedRun, RunLease, StepRef } from "../run-store.ts";
+import type { ClaimDraft, ClaimedRun, ClaimShares, RunLease, StepRef } from "../run-store.ts";
 import {
   both,
   type Dialect,
@@ -22,8 +22,11 @@ import {
   type DueTimes,
   isLimited,
   lockQueues,
+  type RunQueue,
   saveDueTimes,
-  updateDueTime,
+  updateAppQueue,
+  updateFlowQueue,
+  updateTenantQueue,
 } from "./run-queues.ts";
 import {
   CLAIMED_STEP_FIELDS,
@@ -35,7 +38,7 @@ import {
 } from "./run-rows.ts";
 
 /**
- * The maximum number of passes of one `claimOfTenant` call: a pass may find only runs that must be
+ * The maximum number of passes of one `claimOfFlow` call: a pass may find only runs that must be
  * held.
  */
 const MAX_PASSES = 5;
@@ -64,33 +67,86 @@ export function* claimRuns(
   cache: StoreCache,
   lease: RunLease,
   limit: number,
+  shares: ClaimShares,
 ): Verb<Reads<ClaimedRun[]>> {
   const { expired, suspect } = yield* requeueExpired(dialect, lease, limit);
-  const claimed = suspect ? [suspect] : yield* claimDue(dialect, lease, limit);
+  const claimed = suspect
+    ? [suspect]
+    : yield* claimDue({ dialect, lease, draft: shares.draft() }, limit);
   yield* updateEventStatus(dialect, [...expired, ...claimed]);
   return hydrate(cache, claimed);
 }
 
-/** Claims due runs of all tenants, an equal share for each. */
-function* claimDue(dialect: Dialect, lease: RunLease, limit: number): Verb<RunRow[]> {
-  const due = yield* query<{ tenant_id: string }>(
-    `SELECT tenant_id FROM queues WHERE due_at <= ? ORDER BY due_at LIMIT ?${dialect.skipLocked}`,
-    [lease.now, limit],
+interface Claim {
+  dialect: Dialect;
+  lease: RunLease;
+  draft: ClaimDraft;
+}
+
+/** Claims due runs of all tenants, an equal share for each, as far as their shares allow. */
+function* claimDue({ dialect, lease, draft }: Claim, limit: number): Verb<RunRow[]> {
+  const claim: Claim = { dialect, lease, draft };
+  const due = yield* query<{ name: string }>(
+    `SELECT tenant_id AS name FROM queues WHERE due_at <= ? ORDER BY due_at LIMIT ?${dialect.skipLocked}`,
+    [lease.now, limit + draft.countFull([])],
   );
-  const tenants = due.map(({ tenant_id }) => tenant_id);
+  const claimed = yield* claimOfGroups(claim, [], due, limit);
+  for (const { name } of due) yield* updateTenantQueue(name, lease.now);
+  return claimed;
+}
+
+/** Distributes `limit` runs equally among the groups. What some of them leave is for the others. */
+function* claimOfGroups(
+  claim: Claim,
+  parent: readonly string[],
+  due: readonly { name: string }[],
+  limit: number,
+): Verb<RunRow[]> {
   const claimed: RunRow[] = [];
-  // Tenants that used their whole share may have more due runs. They share what the others left.
-  for (let busy = tenants; busy.length > 0 && claimed.length < limit; ) {
-    const more: string[] = [];
-    for (const [index, tenant] of busy.entries()) {
-      const share = Math.ceil((limit - claimed.length) / (busy.length - index));
-      const rows = yield* claimOfTenant(dialect, tenant, lease, share);
+  for (let busy = due; busy.length > 0 && claimed.length < limit; ) {
+    const more: { name: string }[] = [];
+    const equalShare = Math.ceil((limit - claimed.length) / busy.length);
+    for (const group of busy) {
+      const share = Math.min(equalShare, limit - claimed.length);
+      if (share === 0) break;
+      const rows = yield* claimOfGroup(claim, [...parent, group.name], share);
       claimed.push(...rows);
-      if (share > 0 && rows.length === share) more.push(tenant);
+      if (rows.length === share) more.push(group);
     }
     busy = more;
   }
-  for (const tenant of tenants) yield* updateDueTime(tenant, lease.now);
+  return claimed;
+}
+
+function* claimOfGroup(claim: Claim, path: readonly string[], wanted: number): Verb<RunRow[]> {
+  const { lease, draft } = claim;
+  const [tenant_id = "", app, flow_id] = path;
+  const limit = Math.min(wanted, Math.floor(draft.room(path)));
+  if (limit < 1) {
+    draft.leaveOut(path);
+    return [];
+  }
+  let claimed: RunRow[];
+  if (app === undefined) {
+    const apps = yield* query<{ name: string }>(
+      "SELECT app AS name FROM app_queues WHERE tenant_id = ? AND due_at <= ? ORDER BY due_at LIMIT ?",
+      [tenant_id, lease.now, limit + draft.countFull(path)],
+    );
+    claimed = yield* claimOfGroups(claim, path, apps, limit);
+  } else if (flow_id === undefined) {
+    const flows = yield* query<{ name: string }>(
+      "SELECT flow_id AS name FROM flow_queues WHERE tenant_id = ? AND app = ? AND due_at <= ? ORDER BY due_at LIMIT ?",
+      [tenant_id, app, lease.now, limit + draft.countFull(path)],
+    );
+    claimed = yield* claimOfGroups(claim, path, flows, limit);
+    yield* updateAppQueue({ tenant_id, app }, lease.now);
+  } else {
+    claimed = yield* claimOfFlow(claim, { tenant_id, app, flow_id }, limit);
+    for (const _ of claimed) draft.take(path);
+    yield* updateFlowQueue({ tenant_id, app, flow_id }, lease.now);
+  }
+  // More runs may be due.
+  if (claimed.length === limit && limit < wanted) draft.leaveOut(path);
   return claimed;
 }
 
@@ -102,6 +158,8 @@ type ExpiredRun = Pick<
   RunRow,
   | "id"
   | "tenant_id"
+  | "app"
+  | "flow_id"
   | "parent_run"
   | "event_id"
   | "gathered_count"
@@ -221,19 +279,22 @@ function* requeue(
     expired.push(
       ...(yield* query<ExpiredRun>(
         `UPDATE runs SET status = 'queued', worker = NULL WHERE id IN ${list} ` +
-          "RETURNING id, tenant_id, parent_run, event_id, gathered_count, lane, lane_limit, idle_claims, started_at",
+          "RETURNING id, tenant_id, app, flow_id, parent_run, event_id, gathered_count, lane, lane_limit, idle_claims, started_at",
         params,
       )),
     );
   const dueTimes: DueTimes = new Map();
-  for (const { tenant_id } of expired) addDueTime(dueTimes, tenant_id, now);
+  for (const run of expired) addDueTime(dueTimes, run, now);
   const stuck = yield* withoutCallers(
     dialect,
     expired.filter(({ id }) => stuckIds.includes(id)),
   );
   if (stuck.length > 0) {
     yield* cancelCalledRuns(dialect, stuck.map(idOf), now);
-    yield* lockQueues(dialect, dueTimes.keys());
+    yield* lockQueues(
+      dialect,
+      expired.map(({ tenant_id }) => tenant_id),
+    );
   }
   for (const run of stuck) yield* failStuck(dialect, run, now, dueTimes);
   yield* saveDueTimes(dueTimes);
@@ -276,23 +337,22 @@ function* failStuck(
   yield* notifyEnded(run, "failed", now);
 }
 
-/** Claims the oldest due runs of a tenant. Holds runs whose lane has reached its limit. */
-function* claimOfTenant(
-  dialect: Dialect,
-  tenant: string,
-  { worker, now, until }: RunLease,
+/** Claims the oldest due runs of a flow. Holds runs whose lane has reached its limit. */
+function* claimOfFlow(
+  { dialect, lease: { worker, now, until } }: Claim,
+  { tenant_id, app, flow_id }: RunQueue,
   limit: number,
 ): Verb<RunRow[]> {
   const claimed: RunRow[] = [];
   for (let pass = 0; pass < MAX_PASSES && claimed.length < limit; pass += 1) {
     const wanted = limit - claimed.length;
     const due = yield* query<Pick<RunRow, "id" | "tenant_id" | "lane" | "lane_limit">>(
-      "SELECT id, tenant_id, lane, lane_limit FROM runs WHERE tenant_id = ? AND status IN ('queued', 'waiting') " +
-        `AND due_at <= ? ORDER BY due_at, id LIMIT ?${dialect.skipLocked}`,
-      [tenant, now, wanted],
+      "SELECT id, tenant_id, lane, lane_limit FROM runs WHERE tenant_id = ? AND app = ? AND flow_id = ? " +
+        `AND status IN ('queued', 'waiting') AND due_at <= ? ORDER BY due_at, id LIMIT ?${dialect.skipLocked}`,
+      [tenant_id, app, flow_id, now, wanted],
     );
     const lanes = due.flatMap((run) => (isLimited(run) ? [run.lane as string] : []));
-    const running = yield* countRunning(dialect, tenant, lanes);
+    const running = yield* countRunning(dialect, tenant_id, lanes);
     const free: string[] = [];
     const held: string[] = [];
     for (const { id, lane, lane_limit } of due) {
@@ -459,13 +519,18 @@ export function* releaseRuns(dialect: Dialect, worker: string, now: number): Ver
     [worker],
   );
   const dueTimes: DueTimes = new Map();
-  for (const { tenant_id } of rows) addDueTime(dueTimes, tenant_id, now);
+  for (const row of rows) addDueTime(dueTimes, row, now);
   yield* saveDueTimes(dueTimes);
   yield* updateEventStatus(dialect, rows);
 }
 
-export function* nextDue(): Verb<number | null> {
-  const queued = yield* first<{ at: number | null }>("SELECT min(due_at) AS at FROM queues");
+export function* nextDue(after?: number): Verb<number | null> {
+  const queued = yield* first<{ at: number | null }>(
+    after === undefined
+      ? "SELECT min(due_at) AS at FROM queues"
+      : "SELECT min(due_at) AS at FROM flow_queues WHERE due_at > ?",
+    after === undefined ? [] : [after],
+  );
   const leased = yield* first<{ at: number | null }>(
     "SELECT min(lease_until) AS at FROM runs WHERE status = 'running'",
   );

@@ -6,7 +6,7 @@ import { closeSteps } from "./close-steps.ts";
 import { notifyEnded } from "./notify-ended.ts";
 import { previewRun } from "./read-runs.ts";
 import { updateEventStatus } from "./run-events.ts";
-import { admitNext, type DueTimes, lockQueues, saveDueTimes } from "./run-queues.ts";
+import { addDueTime, admitNext, type DueTimes, lockQueues, saveDueTimes } from "./run-queues.ts";
 import { RUN_FIELDS, type RunRow } from "./run-rows.ts";
 
 export function* cancelRun(
@@ -57,7 +57,9 @@ export function* retryRun(
       "error = 'null', finished_at = NULL WHERE id = ?",
     [at, id],
   );
-  yield* saveDueTimes(new Map([[tenant, at]]));
+  const dueTimes: DueTimes = new Map();
+  addDueTime(dueTimes, row, at);
+  yield* saveDueTimes(dueTimes);
   yield* updateEventStatus(dialect, [row]);
   return yield* previewRun(tenant, id);
 }

@@ -372,7 +372,9 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   startRun: writes((run, lease) => startRun(dialect, cache, run, lease)),
   prepareRun: reads((run, lease) => prepareRun(cache, run, lease)),
   startInLane: writes((run, lease) => startInLane(dialect, cache, run, lease)),
-  claimRuns: writesThenReads((lease, limit) => claimRuns(dialect, cache, lease, limit)),
+  claimRuns: writesThenReads((lease, limit, shares) =>
+    claimRuns(dialect, cache, lease, limit, shares),
+  ),
   renewRuns: writes((lease, runs) => renewRuns(dialect, lease, runs)),
   saveProgress: writes((batch) => saveProgress(dialect, batch)),
   nextDue: reads(nextDue),

@@ -50,7 +50,15 @@ export function* canStartNow({ tenant, limit }: NewRun, now: number): Verb<boole
 
 type WaitingRun = Pick<
   RunRow,
-  "id" | "status" | "due_at" | "claims" | "started_at" | "event_id" | "gathered_count"
+  | "id"
+  | "app"
+  | "flow_id"
+  | "status"
+  | "due_at"
+  | "claims"
+  | "started_at"
+  | "event_id"
+  | "gathered_count"
 >;
 
 /**
@@ -70,7 +78,7 @@ export function* replaceWaiting(
     const { lane, max } = limit;
     // Locked before the running runs are counted: a worker that is claiming one of these commits first.
     const waiting = yield* query<WaitingRun>(
-      `SELECT id, status, due_at, claims, started_at, event_id, gathered_count ${IN_LANE} IN ('queued', 'held') ` +
+      `SELECT id, app, flow_id, status, due_at, claims, started_at, event_id, gathered_count ${IN_LANE} IN ('queued', 'held') ` +
         `AND id <> ? ORDER BY id${dialect.forUpdate}`,
       [tenant, lane, id],
     );
@@ -90,7 +98,7 @@ export function* replaceWaiting(
     const held = waiting.filter((run) => run.status === "held" && !superseded.includes(run));
     for (const { list, params } of inLists(held.map(idOf), dialect, 0))
       yield* execute(`UPDATE runs SET ${ADMIT} WHERE id IN ${list}`, params);
-    if (held.length > 0) addDueTime(dueTimes, tenant, at);
+    for (const run of held) addDueTime(dueTimes, { ...run, tenant_id: tenant }, at);
   }
   return replaced;
 }

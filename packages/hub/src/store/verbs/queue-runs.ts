@@ -115,7 +115,8 @@ export function* addRuns(
   });
   yield* linkEvents(links);
   const dueTimes: DueTimes = new Map();
-  for (const { run } of created) addDueTime(dueTimes, run.tenant, run.due_at);
+  for (const { run } of created)
+    addDueTime(dueTimes, { ...run, tenant_id: run.tenant }, run.due_at);
   const replaced = yield* replaceWaiting(
     dialect,
     created.map(({ run }) => run),

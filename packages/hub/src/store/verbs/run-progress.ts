@@ -32,6 +32,8 @@ type Next = NonNullable<RunProgress["next"]>;
 const LEASED_FIELDS = [
   "id",
   "tenant_id",
+  "app",
+  "flow_id",
   "event_id",
   "parent_run",
   "depth",
@@ -170,7 +172,7 @@ function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void
         "UPDATE runs SET status = ?, due_at = ?, worker = NULL, idle_claims = 0 WHERE id = ?",
         [next.status, next.due_at, row.id],
       );
-      addDueTime(dueTimes, row.tenant_id, next.due_at);
+      addDueTime(dueTimes, row, next.due_at);
     } else {
       const output = writeJson(next.status === "succeeded" ? next.output : null);
       const error = next.status === "failed" ? next.error : null;

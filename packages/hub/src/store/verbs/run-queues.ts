@@ -1,34 +1,65 @@
 /**
- * Each tenant with runs has a row in `queues`, with the time when its next run is due. A claim serves
- * the tenants round robin, so that a tenant with a million runs does not delay the others.
+ * Each tenant with queued runs has a row in `queues`, each of its apps one in `app_queues`, and each flow one
+ * in `flow_queues`, with the time when the next run is due. A claim serves the rows of each table round
+ * robin, so that a tenant, app or flow with a million runs does not delay the others.
  *
  * Lock order in all transactions: apps, schedules, tenants, runs, queues, events; within each table by
  * id. Only a claim locks queues before runs, and it skips locked runs. So a transaction that has locked
- * a queue never waits for a run, and no deadlock is possible.
+ * a queue never waits for a run, and no deadlock is possible. The row of a tenant in `queues` is the lock of
+ * its rows in the other two tables: a transaction that changes them has written it first.
  */
-import { type Dialect, execute, first, insert, notify, type Verb } from "../sql.ts";
+import { type Dialect, execute, first, insert, notify, type Value, type Verb } from "../sql.ts";
 import type { RunRow } from "./run-rows.ts";
 
-/** The time at which the queue of each tenant becomes due. */
-export type DueTimes = Map<string, number>;
+/** The queue of a run. */
+export type RunQueue = Pick<RunRow, "tenant_id" | "app" | "flow_id">;
 
-export function addDueTime(dueTimes: DueTimes, tenant: string, at: number): void {
-  dueTimes.set(tenant, Math.min(dueTimes.get(tenant) ?? at, at));
+/** The time at which each queue becomes due. */
+export type DueTimes = Map<string, { queue: RunQueue; at: number }>;
+
+export function addDueTime(
+  dueTimes: DueTimes,
+  { tenant_id, app, flow_id }: RunQueue,
+  at: number,
+): void {
+  const key = JSON.stringify([tenant_id, app, flow_id]);
+  const known = dueTimes.get(key);
+  if (!known) dueTimes.set(key, { queue: { tenant_id, app, flow_id }, at });
+  else if (at < known.at) known.at = at;
 }
 
 const compareIds = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
-/** Makes the tenants' queues due at these times, unless they are due earlier, and notifies the workers. */
+/** The tables of the queues, with their keys. */
+const TABLES = [
+  { table: "queues", key: ["tenant_id"] },
+  { table: "app_queues", key: ["tenant_id", "app"] },
+  { table: "flow_queues", key: ["tenant_id", "app", "flow_id"] },
+] as const;
+
+const IF_EARLIER = TABLES.map(
+  ({ table, key }) =>
+    `ON CONFLICT (${key.join(", ")}) DO UPDATE SET due_at = excluded.due_at ` +
+    `WHERE ${table}.due_at IS NULL OR ${table}.due_at > excluded.due_at`,
+);
+
+/** Makes the queues due at these times, unless they are due earlier, and notifies the workers. */
 export function* saveDueTimes(dueTimes: DueTimes): Verb<void> {
   if (dueTimes.size === 0) return;
-  yield* insert(
-    "queues",
-    ["tenant_id", "due_at"],
-    [...dueTimes].sort(([a], [b]) => compareIds(a, b)),
-    "ON CONFLICT (tenant_id) DO UPDATE SET " +
-      "due_at = CASE WHEN queues.due_at < excluded.due_at THEN queues.due_at ELSE excluded.due_at END",
-  );
-  yield* notify({ topic: "runs", due: Math.min(...dueTimes.values()) });
+  const sorted = [...dueTimes].sort(([a], [b]) => compareIds(a, b)).map(([, due]) => due);
+  for (const [index, { table, key }] of TABLES.entries()) {
+    const earliest = new Map<string, Value[]>();
+    for (const { queue, at } of sorted) {
+      const values = key.map((column) => queue[column]);
+      const id = JSON.stringify(values);
+      const row = earliest.get(id);
+      if (!row) earliest.set(id, [...values, at]);
+      else row[key.length] = Math.min(row[key.length] as number, at);
+    }
+    const rows = [...earliest.values()];
+    yield* insert(table, [...key, "due_at"], rows, IF_EARLIER[index]);
+  }
+  yield* notify({ topic: "runs", due: Math.min(...sorted.map(({ at }) => at)) });
 }
 
 /**
@@ -45,7 +76,7 @@ export function* lockQueues(dialect: Dialect, tenants: Iterable<string>): Verb<v
   );
 }
 
-type InLane = Pick<RunRow, "tenant_id" | "lane" | "lane_limit">;
+export type InLane = Pick<RunRow, "tenant_id" | "lane" | "lane_limit">;
 
 export const isLimited = ({ lane, lane_limit }: InLane): boolean =>
   lane !== null && lane_limit !== null;
@@ -71,27 +102,57 @@ export function* admitNext(
   dueTimes: DueTimes,
 ): Verb<void> {
   if (!isLimited(released)) return;
-  const next = yield* first(
+  const next = yield* first<RunQueue>(
     `UPDATE runs SET ${ADMIT} WHERE id = (SELECT id FROM runs ` +
       "WHERE tenant_id = ? AND lane = ? AND status = 'held' AND finished_at IS NULL " +
-      `ORDER BY due_at, id LIMIT 1${dialect.skipLocked}) RETURNING id`,
+      `ORDER BY due_at, id LIMIT 1${dialect.skipLocked}) RETURNING tenant_id, app, flow_id`,
     [released.tenant_id, released.lane],
   );
-  if (next) addDueTime(dueTimes, released.tenant_id, now);
+  if (next) addDueTime(dueTimes, next, now);
 }
 
 /**
- * After a claim, makes the queue due when the tenant's next run is due, but not before `now`. So the queues
- * of other tenants that are due come first.
+ * After a claim, makes the queue of a flow due when its next run is due, but not before `now`. So the queues
+ * that were not served come first. A queue without runs is removed.
  */
-export function* updateDueTime(tenant: string, now: number): Verb<void> {
-  const next = yield* first<{ due_at: number | null }>(
-    "SELECT min(due_at) AS due_at FROM runs WHERE tenant_id = ? AND status IN ('queued', 'waiting')",
-    [tenant],
-  );
-  const due = next?.due_at ?? null;
-  yield* execute("UPDATE queues SET due_at = ? WHERE tenant_id = ?", [
-    due === null ? null : Math.max(due, now),
-    tenant,
+export function* updateFlowQueue({ tenant_id, app, flow_id }: RunQueue, now: number): Verb<void> {
+  const key = [tenant_id, app, flow_id];
+  const isKey = "tenant_id = ? AND app = ? AND flow_id = ?";
+  const next = nextOf(`runs WHERE ${isKey} AND status IN ('queued', 'waiting')`);
+  yield* execute(`UPDATE flow_queues SET due_at = ${next} WHERE ${isKey}`, [
+    now,
+    now,
+    ...key,
+    ...key,
   ]);
+  yield* execute(`DELETE FROM flow_queues WHERE ${isKey} AND due_at IS NULL`, key);
 }
+
+/** The queues of the app's flows must be up to date. */
+export function* updateAppQueue(
+  { tenant_id, app }: Pick<RunQueue, "tenant_id" | "app">,
+  now: number,
+): Verb<void> {
+  const key = [tenant_id, app];
+  const isKey = "tenant_id = ? AND app = ?";
+  const next = nextOf(`flow_queues WHERE ${isKey}`);
+  yield* execute(`UPDATE app_queues SET due_at = ${next} WHERE ${isKey}`, [
+    now,
+    now,
+    ...key,
+    ...key,
+  ]);
+  yield* execute(`DELETE FROM app_queues WHERE ${isKey} AND due_at IS NULL`, key);
+}
+
+/** The queues of the tenant's apps must be up to date. The row stays, because it is a lock. */
+export function* updateTenantQueue(tenant: string, now: number): Verb<void> {
+  yield* execute(
+    `UPDATE queues SET due_at = ${nextOf("app_queues WHERE tenant_id = ?")} WHERE tenant_id = ?`,
+    [now, now, tenant, tenant],
+  );
+}
+
+/** The earliest due time, but not before the time of the first two parameters. */
+const nextOf = (source: string): string =>
+  `(SELECT CASE WHEN min(due_at) < ? THEN ? ELSE min(due_at) END FROM ${source})`;
