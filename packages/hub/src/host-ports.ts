@@ -161,7 +161,12 @@ export interface HubSettings {
   eventsDraft: boolean;
   /** Whether URLs of subscriptions, connections and models may be `http://`, for private networks without certificates. */
   allowHttp: boolean;
-  runConcurrency: number;
+  /** How many claimed runs may execute at the same time; undefined = as many as their memory allows. */
+  runConcurrency: number | undefined;
+  /** The memory that runs may use before the hub claims no more. */
+  runMemoryBytes: number;
+  /** How many requests the runs may have open at one origin. */
+  originRequests: number;
   runLeaseMs: number;
   /** The maximum number of open streams: live streams, streams of runs, and `events/stream` of MCP. */
   maxStreams: number;

@@ -74,9 +74,12 @@ export function createHubRuns(options: HubRunsOptions) {
       connections,
     }),
     concurrency: settings.runConcurrency,
+    memoryBytes: settings.runMemoryBytes,
+    originRequests: settings.originRequests,
     leaseMs: settings.runLeaseMs,
     maxRunBytes: settings.maxRunBytes,
-    timers: delayWhileBusy(timers, pipeline.pendingAppends),
+    timers,
+    writeTimers: delayWhileBusy(timers, pipeline.pendingAppends),
     metrics: ports.metrics,
     onError,
   });

@@ -53,6 +53,8 @@ export function hubSettings(settings: Settings, storedSecretCount: number): Deri
     eventsDraft: settings.eventsDraft === "on",
     allowHttp: settings.allowPrivate !== false,
     runConcurrency: settings.runsAtOnce,
+    runMemoryBytes: settings.runMemoryMegabytes * 1024 * 1024,
+    originRequests: settings.originRequests,
     runLeaseMs: settings.runLease * 1000,
     maxStreams: settings.maxStreams,
     maxRunBytes: settings.runBytes,

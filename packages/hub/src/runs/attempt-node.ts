@@ -1,6 +1,7 @@
 /** Makes one attempt at a node: provides its context and services, and checks its output. */
 import type { ModelRequest } from "@signalbox/rules/flows/agent/model.ts";
 import type { NodeContext, NodeResult, Resumed } from "@signalbox/rules/flows/node-type.ts";
+import type { OutboundRequest } from "@signalbox/rules/flows/outbound.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import {
   LargeJson,
@@ -9,12 +10,14 @@ import {
   writeJson,
 } from "@signalbox/rules/large-json.ts";
 import { writeShared } from "@signalbox/rules/write-shared.ts";
-import { type AttemptResult, attempt, unknownTypeFailure } from "./attempt.ts";
+import type { Outside } from "./activity.ts";
+import { type AttemptLimit, type AttemptResult, attempt, unknownTypeFailure } from "./attempt.ts";
 import { type Execution, type FrameContext, templateScope } from "./execution.ts";
 import { nodeInputs } from "./frame.ts";
 import { loadForNode } from "./load-outputs.ts";
 import { maskValue } from "./mask-value.ts";
 import type { Caller } from "./node-services.ts";
+import { outboundOrigin } from "./outbound-limits.ts";
 import type { Parts } from "./record-part.ts";
 import type { RunBudget } from "./run-budget.ts";
 import { RUN_ENDED, RunFailed, type StepRecord } from "./step-records.ts";
@@ -51,9 +54,11 @@ export async function attemptNode(
   const node = execution.node(id);
   const definition = execution.definition(id);
   if (!definition) return unknownTypeFailure(node);
-  const { run, services, effects } = execution;
+  const { run, services } = execution;
   const key = idempotencyKey(run.id, id, context.frame.iteration);
-  const calls = createCalls(execution, context, { key, attempt: attemptNumber });
+  const outside = execution.activity.openOutside();
+  const perform = createPerform(execution, outside);
+  const calls = createCalls(execution, context, perform, { key, attempt: attemptNumber });
   // Repeated, because outputs may be evicted from memory during the wait; see `loadForNode`.
   let loading = loadForNode(execution, context, id);
   while (loading instanceof Promise) loading = loadForNode(execution, context, id, await loading);
@@ -68,20 +73,32 @@ export async function attemptNode(
     loadFlowSecrets: execution.loadFlowSecrets,
     timers: execution.timers,
     defaultTimeoutMs: execution.stepTimeoutMs,
-    evaluate: services.evaluate,
+    evaluate: (evaluation, caller) =>
+      outside.wait(() => services.evaluate(evaluation, caller), caller.onQueued),
     budget: execution.budget,
     record: parts.record,
-    callTool: (call, caller) =>
-      effects.perform((beforeSend) => services.callTool(run, call, { ...caller, key, beforeSend })),
-    listTools: (connection, caller) => services.listTools(run, connection, caller),
+    callTool: (call, { onProgress, ...limit }) =>
+      perform(limit, (beforeSend) =>
+        services.callTool(run, call, {
+          signal: limit.signal,
+          key,
+          beforeSend,
+          onProgress,
+          enterOrigin: (origin) => enterOrigin(execution, origin, limit),
+        }),
+      ),
+    listTools: (connection, { signal, stopClock }) =>
+      outside.wait(() => services.listTools(run, connection, { signal }), stopClock),
     onProgress: (progress) => execution.onProgress({ ...progress, node_id: id }),
-    context: {
+    context: (limit) => ({
       ...nodeContext(execution, context, id, attemptNumber, loaded),
+      ...createRequests(execution, perform, limit),
       idempotencyKey: key,
-      ...calls.services,
+      ...calls.services(limit),
       ...(resumed && { resumed }),
-    },
+    }),
   });
+  await outside.close();
   await calls.close();
   if (!("result" in attempted)) return attempted;
   const { result, ...record } = attempted;
@@ -104,27 +121,60 @@ function nodeContext(
   attempt: number,
   loaded: LoadedOutputs,
 ) {
-  const { run, services, timers, effects } = execution;
+  const { run, services, timers } = execution;
   const slugOf = (node: string) => execution.node(node).slug;
   const inputs = nodeInputs(execution.layout, frame, id, slugOf, loaded);
   return {
     input: inputs.length === 1 ? (inputs[0]?.output ?? null) : bySlug(inputs),
     inputs,
     run: { id: run.id, flowId: run.flow_id, nodeId: id, slug: slugOf(id), attempt },
-    fetch: effects.guard(services.fetch),
-    model: (request: ModelRequest, signal: AbortSignal) =>
-      effects.perform((beforeSend) => services.model(request, signal, beforeSend)),
     newNonce: services.newNonce,
     now: timers.now,
   };
 }
 
+/** Performs an effect. The run has no slot while the effect is in progress. */
+type Perform = <Result>(
+  limit: AttemptLimit,
+  effect: (beforeSend: () => void) => Promise<Result>,
+) => Promise<Result>;
+
+const createPerform =
+  ({ effects }: Execution, outside: Outside): Perform =>
+  (limit, effect) =>
+    outside.wait(() => effects.perform(effect), limit.stopClock);
+
+const enterOrigin = (execution: Execution, origin: string, limit: AttemptLimit) =>
+  execution.enterOrigin(origin, { signal: limit.signal, onQueued: limit.stopClock });
+
+/** Creates the services that send requests to servers of the flow's author. */
+function createRequests(execution: Execution, perform: Perform, limit: AttemptLimit) {
+  const { services } = execution;
+  const send = <Result>(origin: string, request: (beforeSend: () => void) => Promise<Result>) =>
+    perform(limit, async (beforeSend) => {
+      const leave = await enterOrigin(execution, origin, limit);
+      return request(beforeSend).finally(leave);
+    });
+  return {
+    fetch: (request: OutboundRequest) =>
+      send(outboundOrigin(request.url), (beforeSend) => services.fetch({ ...request, beforeSend })),
+    model: (request: ModelRequest, signal: AbortSignal) =>
+      send(originOfModel(request.model), (beforeSend) =>
+        services.model(request, signal, beforeSend),
+      ),
+  };
+}
+
+const originOfModel = ({ provider, baseUrl }: ModelRequest["model"]): string =>
+  baseUrl === undefined ? `https://api.${provider}.com` : outboundOrigin(baseUrl);
+
 type CallService = "emit" | "callFlow" | "inbox";
 
 /** Creates the services that a node can use only until its attempt ends. */
 function createCalls(
-  { run, services, acquireSlot, effects }: Execution,
+  { run, services, readmit }: Execution,
   { signal }: FrameContext,
+  perform: Perform,
   step: Pick<Caller, "key" | "attempt">,
 ) {
   const abandoned = new AbortController();
@@ -132,31 +182,30 @@ function createCalls(
   let hasCalled = false;
   let hasEnded = false;
   /** Throws if the attempt has ended while the effect waited for the storage. */
-  const perform = <Result>(effect: () => Promise<Result>) =>
-    effects.perform(() => {
+  const performOpen = <Result>(limit: AttemptLimit, effect: () => Promise<Result>) =>
+    perform(limit, () => {
       if (hasEnded) throw new Error("The attempt at this step has ended.");
       return effect();
     });
-  const provided: Pick<NodeContext<JsonObject>, CallService> = {
-    emit: (event) => perform(() => services.emit(run, event, caller())),
-    callFlow: (call) =>
-      perform(() => {
-        hasCalled = true;
-        return services.callFlow(run, call, caller());
-      }),
-    inbox: {
-      listTools: services.inbox.listTools,
-      callTool: (call) => perform(() => services.inbox.callTool(run, call, signal)),
-    },
-  };
   return {
-    services: provided,
+    services: (limit: AttemptLimit): Pick<NodeContext<JsonObject>, CallService> => ({
+      emit: (event) => performOpen(limit, () => services.emit(run, event, caller())),
+      callFlow: (call) =>
+        performOpen(limit, () => {
+          hasCalled = true;
+          return services.callFlow(run, call, caller());
+        }),
+      inbox: {
+        listTools: services.inbox.listTools,
+        callTool: (call) => performOpen(limit, () => services.inbox.callTool(run, call, signal)),
+      },
+    }),
     /** Cancels called runs, unless another worker continues this run and waits for them again. */
     async close(): Promise<void> {
       hasEnded = true;
       if (!hasCalled) return;
       if (!signal.aborted || signal.reason === RUN_ENDED) abandoned.abort();
-      if (!signal.aborted) await acquireSlot(); // the run may have released its slot during the call
+      if (!signal.aborted) await readmit(); // another run may have been claimed during the call
     },
   };
 }

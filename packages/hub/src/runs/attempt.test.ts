@@ -48,7 +48,7 @@ function attemptOnce(
     node: testNode("Test", "a", parameters),
     definition,
     scope: options.scope ?? { nodes: {} },
-    context,
+    context: () => context,
     record: ({ work }) => work(),
     callTool: context.callTool,
     listTools: context.listTools,

@@ -18,7 +18,7 @@ import type { RunBudget } from "./run-budget.ts";
 import { toRunError } from "./run-error.ts";
 import { splitParameters } from "./split-parameters.ts";
 import { RunFailed } from "./step-records.ts";
-import { createTimeLimit } from "./time-limit.ts";
+import { createTimeLimit, type TimeLimit } from "./time-limit.ts";
 import { createToolProgress, type ToolProgress } from "./tool-progress.ts";
 
 /** The fields of `NodeContext` that `attempt` itself provides. */
@@ -32,6 +32,9 @@ type ProvidedField =
   | "callTool"
   | "listTools";
 
+/** The time limit of an attempt. A service stops its clock while the attempt is queued. */
+export type AttemptLimit = Pick<TimeLimit, "signal" | "stopClock">;
+
 /** A function of `NodeContext` that also gets the attempt that calls it. */
 type Call<Name extends "callTool" | "listTools", Caller> = (
   call: Parameters<NodeContext<JsonObject>[Name]>[0],
@@ -43,12 +46,12 @@ export interface AttemptOptions {
   node: FlowNode;
   definition: NodeDefinition;
   scope: Scope;
-  context: Omit<NodeContext<JsonObject>, ProvidedField>;
+  context: (limit: AttemptLimit) => Omit<NodeContext<JsonObject>, ProvidedField>;
   evaluate: Evaluate;
   budget: RunBudget;
   record: Parts["record"];
-  callTool: Call<"callTool", Omit<ToolCaller, "key">>;
-  listTools: Call<"listTools", Pick<ToolCaller, "signal">>;
+  callTool: Call<"callTool", AttemptLimit & Pick<ToolCaller, "onProgress">>;
+  listTools: Call<"listTools", AttemptLimit>;
   /** Called with the progress of called tools; secrets are masked. */
   onProgress: (progress: ToolProgress) => void;
   /** Aborted when the run ends. */
@@ -98,13 +101,13 @@ export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
     const addLine = ({ level, text }: LogLine) => log.push({ level, text: mask.text(text) });
     const onProgress = createToolProgress(mask.text, addLine, options.onProgress);
     return definition.run({
-      ...context,
+      ...context(limit),
       scope,
       config: definition.acceptsLarge ? (config as JsonObject) : (parseLarge(config) as JsonObject),
       signal,
       log: addLine,
-      callTool: (call) => options.callTool(call, { signal, onProgress }),
-      listTools: (connection) => options.listTools(connection, { signal }),
+      callTool: (call) => options.callTool(call, { signal, stopClock, onProgress }),
+      listTools: (connection) => options.listTools(connection, { signal, stopClock }),
       record: (part, input, work) => options.record({ part, input, work, mask, signal }),
       evaluate,
     });

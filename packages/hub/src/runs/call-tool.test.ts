@@ -10,7 +10,13 @@ import { createToolProgress, type ToolProgress } from "./tool-progress.ts";
 
 const run = { id: "r", tenant: "acme" } as Run;
 const { signal } = new AbortController();
-const caller = { key: "r:node", signal, onProgress() {} };
+const left: string[] = [];
+const caller = {
+  key: "r:node",
+  signal,
+  onProgress() {},
+  enterOrigin: async (origin: string) => () => void left.push(origin),
+};
 const getTool = {
   name: "get",
   title: "Get",
@@ -24,7 +30,14 @@ const offersOf = (...tools: Offers["tools"]): Offers => ({
   tools,
   triggers: [],
 });
-const storedConnection = { id: "weather", tenant: "acme", revision: 1, checked_at: 1, attempt: 0 };
+const storedConnection = {
+  id: "weather",
+  tenant: "acme",
+  target: { url: "https://weather.example/mcp" },
+  revision: 1,
+  checked_at: 1,
+  attempt: 0,
+};
 
 function setUp({
   connection = storedConnection as Connection,

@@ -4,8 +4,9 @@ import type { ToolResult } from "@signalbox/rules/flows/node-type.ts";
 import { ConnectionError, type ConnectionErrorCode } from "../connections/connection-error.ts";
 import type { Connections, ToolAnswer } from "../connections/connections.ts";
 import { createToolLists, toolsOf } from "../connections/tool-lists.ts";
-import type { ConnectionStore } from "../store/connection-store.ts";
+import type { Connection, ConnectionStore } from "../store/connection-store.ts";
 import type { NodeServices } from "./node-services.ts";
+import { outboundOrigin } from "./outbound-limits.ts";
 
 export interface CallToolOptions {
   store: Pick<ConnectionStore, "getConnection" | "getOffers">;
@@ -50,6 +51,7 @@ export function createToolServices({
       const { connection: id, tool, arguments: args, id: callId, timeoutMs = MAX_CALL_MS } = call;
       const connection = await store.getConnection(tenant, id);
       if (!connection) throw noConnection(id);
+      const leave = await caller.enterOrigin(originOf(connection));
       const answer = await connections
         .callTool(
           connection,
@@ -62,11 +64,15 @@ export function createToolServices({
             onProgress: caller.onProgress,
           },
         )
-        .catch(rethrowError);
+        .catch(rethrowError)
+        .finally(leave);
       return toToolResult(answer);
     },
   };
 }
+
+const originOf = ({ name, target }: Connection): string =>
+  "url" in target ? outboundOrigin(target.url) : `the command of ${name}`;
 
 /** Throws `Permanent` if a retry cannot help. */
 function rethrowError(error: unknown): never {

@@ -1,11 +1,16 @@
 import { expect, test } from "vitest";
 import { createTestTimers } from "../lib/test-timers.ts";
 import type { ClaimedRun } from "../store/run-store.ts";
-import { createClaimer } from "./claimer.ts";
-import { createSlots } from "./slots.ts";
+import { type Claimer, createClaimer } from "./claimer.ts";
+import { createRunLimit } from "./run-limit.ts";
+import { createRunMemory, RUN_BYTES } from "./run-memory.ts";
+import { createWorkSlots, WORK_SLOTS } from "./work-slots.ts";
+
+/** The flow of all runs. */
+const PATH = ["tenant", "app", "flow"];
 
 /** Creates a claimer, and a store with the due runs `due`. */
-function open(due: string[], concurrency = 2) {
+function open(due: string[], { max = 2, memory = 10_000 } = {}) {
   const timers = createTestTimers();
   const claims: number[] = [];
   const errors: unknown[] = [];
@@ -13,16 +18,25 @@ function open(due: string[], concurrency = 2) {
   const state = {
     nextDue: null as number | null,
     error: undefined as Error | undefined,
+    nextDueAfter: [] as (number | undefined)[],
     onNextDue: () => {},
   };
-  const claimer = createClaimer({
+  const slots = createWorkSlots({ timers, onFree: () => claimer.onSlotFree() });
+  const runMemory = createRunMemory(memory * RUN_BYTES);
+  const claimer: Claimer = createClaimer({
     store: {
-      async claimRuns(_, limit) {
+      async claimRuns(_, limit, shares) {
         if (state.error) throw state.error;
         claims.push(limit);
+        const draft = shares.draft();
+        if (draft.room(PATH) < 1 && due.length > 0) {
+          draft.leaveOut(PATH);
+          return [];
+        }
         return due.splice(0, limit).map((id) => ({ run: { id } }) as ClaimedRun);
       },
-      async nextDue() {
+      async nextDue(after) {
+        state.nextDueAfter.push(after);
         state.onNextDue();
         return state.nextDue;
       },
@@ -31,7 +45,9 @@ function open(due: string[], concurrency = 2) {
     leaseMs: 300,
     timers,
     renewExpired: async () => {},
-    slots: createSlots({ concurrency, isExecuting: (run) => executing.has(run) }),
+    limit: createRunLimit({ max, isExecuting: (run) => executing.has(run) }),
+    slots,
+    memory: runMemory,
     execute: ({ run }) => new Promise((resolve) => executing.set(run.id, resolve)),
     onError: (error) => errors.push(error),
   });
@@ -42,10 +58,10 @@ function open(due: string[], concurrency = 2) {
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
-  return { timers, claims, errors, executing, state, claimer, settle };
+  return { timers, claims, errors, executing, state, claimer, settle, slots, runMemory };
 }
 
-test("claims as many runs as there are free slots, and another when a run ends", async () => {
+test("claims as many runs as the limit allows, and another when a run ends", async () => {
   const { claims, executing, claimer, settle } = open(["a", "b", "c"]);
   claimer.claimDue();
   await settle();
@@ -108,4 +124,40 @@ test("has no timer and claims nothing after close", async () => {
   claimer.claimDue();
   await settle();
   expect(claims).toEqual([2]);
+});
+
+test("claims again when a slot is free, only if a claim has left out runs for it", async () => {
+  const { claims, state, executing, claimer, settle, slots } = open(["a"], { max: 100 });
+  const releases = Array.from(
+    { length: WORK_SLOTS },
+    () => slots.shares.room(PATH) >= 1 && slots.tryAcquire(PATH),
+  );
+  const held = releases.filter((release) => release !== false);
+  claimer.claimDue();
+  await settle();
+  expect([...executing.keys()]).toEqual([]);
+  expect(state.nextDueAfter).toEqual([0]); // the due run must not cause another claim at once
+  for (const release of held) release?.();
+  await settle();
+  expect([...executing.keys()]).toEqual(["a"]);
+  const before = claims.length;
+  slots.tryAcquire(PATH)?.();
+  await settle();
+  expect(claims).toHaveLength(before);
+});
+
+test("claims no more runs than the memory allows, and another when a run ends", async () => {
+  const { claims, executing, claimer, settle, runMemory } = open(["a", "b"], {
+    max: 100,
+    memory: 2,
+  });
+  const run = runMemory.open("first", ["other tenant"]);
+  run.add(RUN_BYTES / 2);
+  claimer.claimDue();
+  await settle();
+  expect([[...executing.keys()], claims]).toEqual([[], []]);
+  run.close();
+  claimer.claimDue();
+  await settle();
+  expect([...executing.keys()]).toEqual(["a", "b"]);
 });

@@ -1,17 +1,25 @@
-/** Claims due runs while there are free slots. */
+/**
+ * Claims due runs while this process has capacity for them: below the limit of runs, with free slots, and
+ * with memory. A flow whose share of the slots or of the memory is used up is left out.
+ */
 import { type ClaimLoop, createClaimLoop } from "../lib/claim-loop.ts";
 import { type Instant, instant } from "../lib/elapsed.ts";
+import type { GroupPath } from "../lib/shares.ts";
 import type { Timers } from "../lib/timers.ts";
-import { ALL_SHARES, type ClaimedRun } from "../store/run-store.ts";
+import type { ClaimedRun, ClaimShares } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
-import type { Slots } from "./slots.ts";
+import type { RunLimit } from "./run-limit.ts";
+import { RUN_BYTES, type RunMemory } from "./run-memory.ts";
+import type { WorkSlots } from "./work-slots.ts";
 
 export interface ClaimerOptions {
   store: Pick<Store, "claimRuns" | "nextDue">;
   worker: string;
   leaseMs: number;
   timers: Timers;
-  slots: Pick<Slots, "countFree" | "occupy" | "admitWaiting">;
+  limit: Pick<RunLimit, "countFree" | "occupy" | "admitWaiting">;
+  slots: Pick<WorkSlots, "shares">;
+  memory: Pick<RunMemory, "shares">;
   /** Renews the leases of this process that have expired, so that it does not claim its own runs. */
   renewExpired(): Promise<void>;
   /** Resolves when this process no longer executes the run. */
@@ -19,25 +27,84 @@ export interface ClaimerOptions {
   onError(error: unknown): void;
 }
 
-export function createClaimer(options: ClaimerOptions): ClaimLoop {
-  const { store, worker, leaseMs, timers, slots, renewExpired, execute, onError } = options;
-  return createClaimLoop<{ claimed: ClaimedRun; leaseStart: Instant }>({
+export interface Claimer extends ClaimLoop {
+  /** Claims if a former claim has left out runs, because there was no free slot for them. */
+  onSlotFree(): void;
+}
+
+/**
+ * After a claim that has left out runs, the store does not return when the next run is due that was not left
+ * out, but was missed, for example because another worker had locked it.
+ */
+const MISSED_MS = 1_000;
+
+export function createClaimer(options: ClaimerOptions): Claimer {
+  const { store, worker, leaseMs, timers, limit, slots, memory } = options;
+  const { renewExpired, execute, onError } = options;
+  /** Why the last claim has left out runs. */
+  const left = { forSlots: false, forMemory: false };
+
+  const countFree = () =>
+    Math.min(limit.countFree(), slots.shares.free, Math.floor(memory.shares.free / RUN_BYTES));
+  const createClaimShares = (): ClaimShares => ({
+    draft() {
+      const draftSlots = slots.shares.draft();
+      const draftMemory = memory.shares.draft();
+      return {
+        room: (path) =>
+          Math.max(
+            0,
+            Math.min(draftSlots.room(path), Math.floor(draftMemory.room(path) / RUN_BYTES)),
+          ),
+        leaveOut(path) {
+          left.forSlots ||= draftSlots.room(path) < 1;
+          left.forMemory ||= draftMemory.room(path) < RUN_BYTES;
+        },
+        countFull: (path) => draftSlots.countFull(path, 1) + draftMemory.countFull(path, RUN_BYTES),
+        take(path: GroupPath) {
+          draftSlots.take(path, 1);
+          draftMemory.take(path, RUN_BYTES);
+        },
+      };
+    },
+  });
+  const loop = createClaimLoop<{ claimed: ClaimedRun; leaseStart: Instant }>({
     timers,
-    freeCapacity: slots.countFree,
-    async claim(limit) {
+    freeCapacity() {
+      const free = countFree();
+      if (free <= 0) left.forSlots ||= slots.shares.free < 1;
+      return free;
+    },
+    async claim(max) {
       await renewExpired();
       const leaseStart = instant(timers);
       const { now } = leaseStart;
-      const runs = await store.claimRuns({ worker, now, until: now + leaseMs }, limit, ALL_SHARES);
+      Object.assign(left, { forSlots: false, forMemory: false });
+      const runs = await store.claimRuns(
+        { worker, now, until: now + leaseMs },
+        max,
+        createClaimShares(),
+      );
       return runs.map((claimed) => ({ claimed, leaseStart }));
     },
-    nextDue: store.nextDue,
+    async nextDue() {
+      if (!left.forSlots && !left.forMemory) return store.nextDue();
+      // A claim begins when a run that is left out can be admitted; until then, its due time has no effect.
+      const now = timers.now();
+      return Math.min((await store.nextDue(now)) ?? Number.POSITIVE_INFINITY, now + MISSED_MS);
+    },
     begin({ claimed, leaseStart }) {
-      const release = slots.occupy(claimed.run.id);
+      const release = limit.occupy(claimed.run.id);
       return execute(claimed, leaseStart).finally(release);
     },
-    // Runs that continue after a call get free slots before new runs are claimed.
-    onRequested: slots.admitWaiting,
+    // Runs that continue after a call are admitted before new runs are claimed.
+    onRequested: limit.admitWaiting,
     onError,
   });
+  return {
+    ...loop,
+    onSlotFree() {
+      if (left.forSlots) loop.claimDue();
+    },
+  };
 }

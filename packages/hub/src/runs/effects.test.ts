@@ -101,10 +101,14 @@ test("checks the lease again after connecting, and sends nothing if another work
     return response;
   };
   // Still held: the lease is renewed, and the request is sent once.
-  expect(await effects.guard(fetch)(timedRequest)).toBe(response);
+  expect(await effects.perform((beforeSend) => fetch({ ...timedRequest, beforeSend }))).toBe(
+    response,
+  );
   expect([sent, state.renewals]).toEqual([1, 1]);
 
   Object.assign(state, { isHeld: false, renewals: 0 });
-  await expect(effects.guard(fetch)(timedRequest)).rejects.toBeInstanceOf(ExecutionAborted);
+  await expect(
+    effects.perform((beforeSend) => fetch({ ...timedRequest, beforeSend })),
+  ).rejects.toBeInstanceOf(ExecutionAborted);
   expect([sent, state.lost]).toEqual([1, 1]);
 });

@@ -1,5 +1,4 @@
 /** Checks the lease of a run right before each of its effects. */
-import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import type { Timers } from "../lib/timers.ts";
 import { awaitStorage } from "./await-storage.ts";
 import { ExecutionAborted } from "./step-records.ts";
@@ -25,8 +24,6 @@ export interface Effects {
    * called `beforeSend`.
    */
   perform<Result>(effect: (beforeSend: () => void) => Promise<Result>): Promise<Result>;
-  /** Returns a `fetch` that performs each request as an effect. */
-  guard(fetch: GuardedFetch): GuardedFetch;
 }
 
 export function createEffects({ lease, timers, signal, onLost }: EffectsOptions): Effects {
@@ -35,29 +32,27 @@ export function createEffects({ lease, timers, signal, onLost }: EffectsOptions)
     onLost();
     throw new ExecutionAborted();
   };
-  const perform: Effects["perform"] = (effect) => {
-    let isSent = false;
-    const tryOnce = async () => {
-      for (;;) {
-        // Throws while the storage is unavailable, because another worker may hold the run.
-        if (!lease.isFresh()) await assertHeld();
-        let isStale = false;
-        const beforeSend = () => {
-          isStale = !lease.isFresh();
-          if (isStale) throw new ExecutionAborted();
-          isSent = true;
-        };
-        try {
-          return await effect(beforeSend);
-        } catch (error) {
-          if (!isStale) throw error; // if the lease is stale, nothing was sent
-        }
-      }
-    };
-    return awaitStorage(timers, () => !isSent && !signal.aborted, tryOnce);
-  };
   return {
-    perform,
-    guard: (fetch) => (request) => perform((beforeSend) => fetch({ ...request, beforeSend })),
+    perform(effect) {
+      let isSent = false;
+      const tryOnce = async () => {
+        for (;;) {
+          // Throws while the storage is unavailable, because another worker may hold the run.
+          if (!lease.isFresh()) await assertHeld();
+          let isStale = false;
+          const beforeSend = () => {
+            isStale = !lease.isFresh();
+            if (isStale) throw new ExecutionAborted();
+            isSent = true;
+          };
+          try {
+            return await effect(beforeSend);
+          } catch (error) {
+            if (!isStale) throw error; // if the lease is stale, nothing was sent
+          }
+        }
+      };
+      return awaitStorage(timers, () => !isSent && !signal.aborted, tryOnce);
+    },
   };
 }

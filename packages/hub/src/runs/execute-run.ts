@@ -12,6 +12,7 @@ import { jsonBytes } from "@signalbox/rules/json-bytes.ts";
 import type { LargeJson, MaybeLarge, MixedObject } from "@signalbox/rules/large-json.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { ClaimedRun, Run, RunError, RunProgress, StepRef } from "../store/run-store.ts";
+import { type Activity, createActivity, MAX_TIMER_MS } from "./activity.ts";
 import { awaitStorage } from "./await-storage.ts";
 import { createEffects, type Effects } from "./effects.ts";
 import { defaultPort, type Execution } from "./execution.ts";
@@ -32,8 +33,8 @@ import {
   RunFailed,
   type StepRecord,
 } from "./step-records.ts";
-import { createSuspension, MAX_TIMER_MS } from "./suspension.ts";
 import { walkFrame } from "./walk-frame.ts";
+import type { WorkSlots } from "./work-slots.ts";
 
 export interface ExecuteOptions {
   claimed: ClaimedRun;
@@ -49,7 +50,10 @@ export interface ExecuteOptions {
   signal: AbortSignal;
   /** The lease of the run; see `Leases`. */
   lease: { isFresh(): boolean; ensureFresh(): Promise<boolean> };
-  acquireSlot: Execution["acquireSlot"];
+  slots: WorkSlots;
+  enterOrigin: Execution["enterOrigin"];
+  readmit: Execution["readmit"];
+  onMemory: Execution["onMemory"];
   onProgress: Execution["onProgress"];
   /** Called with errors of the store that do not end the execution. */
   onError(error: unknown): void;
@@ -91,12 +95,18 @@ export async function executeRun(options: ExecuteOptions): Promise<ExecutionOutc
     // failed.
     nodeController.abort(LEASE_RELEASED);
   };
-  const execution = createExecution(options, {
+  const { tenant, app, flow_id } = claimed.run;
+  const activity = createActivity({
+    ...options,
+    path: [tenant, app, flow_id],
     suspend: (due_at) => interrupt({ status: "waiting", due_at }),
+  });
+  const execution = createExecution(options, {
+    activity,
     effects: createEffects({ ...options, signal: nodeController.signal, onLost: stop }),
     signal: nodeController.signal,
   });
-  const { stepLog, suspension } = execution;
+  const { stepLog } = execution;
   const onAbort = () => {
     if (signal.reason === "cancelled") return interrupt({ status: "cancelled" });
     stop();
@@ -115,7 +125,7 @@ export async function executeRun(options: ExecuteOptions): Promise<ExecutionOutc
       const saved = await stepLog.close([], { status: "cancelled" });
       return saved === "lost" ? "lost" : "ended";
     }
-    const walked = suspension.work(() => walk(execution, options.loadInput, nodeController.signal));
+    const walked = activity.work(() => walk(execution, options.loadInput, nodeController.signal));
     walked.catch(() => {}); // no unhandled rejection if the interruption wins the race
     const ending = await Promise.race([interrupted.promise, walked]);
     if (ending === "stopped") return "stopped";
@@ -129,7 +139,7 @@ export async function executeRun(options: ExecuteOptions): Promise<ExecutionOutc
     throw error;
   } finally {
     nodeController.abort(LEASE_RELEASED); // no effect if it was aborted before
-    suspension.close();
+    activity.close();
     cancelDeadline();
     signal.removeEventListener("abort", onAbort);
   }
@@ -137,13 +147,9 @@ export async function executeRun(options: ExecuteOptions): Promise<ExecutionOutc
 
 function createExecution(
   options: ExecuteOptions,
-  {
-    suspend,
-    effects,
-    signal,
-  }: { suspend: (due: number) => void; effects: Effects; signal: AbortSignal },
+  { activity, effects, signal }: { activity: Activity; effects: Effects; signal: AbortSignal },
 ): Execution {
-  const { claimed, registry, services, timers, stepTimeoutMs, suspendAfterMs } = options;
+  const { claimed, registry, services, timers, stepTimeoutMs } = options;
   const { run, graph } = claimed;
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
   const definition = (id: string) => registry.get(nodes.get(id)?.type ?? "");
@@ -165,14 +171,16 @@ function createExecution(
     stepLog: createStepLog(options),
     loadOutput: (step) => retryRead(() => options.loadOutput(run.id, step)),
     budget: createRunBudget(options.maxRunBytes, claimed.bytes),
-    suspension: createSuspension({ timers, suspendAfterMs, suspend }),
+    activity,
     services,
     loadSecrets,
     loadFlowSecrets: createFlowSecretLoader(graph.nodes, loadSecrets),
     timers,
     stepTimeoutMs,
     onProgress: options.onProgress,
-    acquireSlot: options.acquireSlot,
+    onMemory: options.onMemory,
+    enterOrigin: options.enterOrigin,
+    readmit: options.readmit,
     effects,
   };
 }
@@ -212,6 +220,7 @@ async function walk(
       if (!(error instanceof Permanent)) throw error;
       throw new RunFailed({ code: error.code, message: error.message });
     });
+    execution.onMemory(jsonBytes(execution.trigger, MAX_INPUT_BYTES));
     const frame = openFrame(execution, "", layout.main);
     const port = defaultPort(execution, trigger.id);
     const firstSteps = frame.states.has(trigger.id)
@@ -231,6 +240,9 @@ async function walk(
     return { steps: error.steps, next: { status: "failed", error: error.error } };
   }
 }
+
+/** The size of larger inputs is not measured further. Webhooks are smaller. */
+const MAX_INPUT_BYTES = 32 * 1024 * 1024;
 
 /** Possible only if the run has several last nodes: each output alone is within the limit. */
 const RESULT_TOO_LARGE: RunError = {

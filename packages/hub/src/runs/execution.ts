@@ -3,16 +3,18 @@ import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ERROR_PORT, type NodeDefinition } from "@signalbox/rules/flows/node-type.ts";
 import type { Scope } from "@signalbox/rules/flows/render.ts";
 import type { LargeJson, MaybeLarge, MixedJson, MixedObject } from "@signalbox/rules/large-json.ts";
+import type { Release } from "../lib/fair-slots.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { Run, StepRef } from "../store/run-store.ts";
+import type { Activity } from "./activity.ts";
 import type { Effects } from "./effects.ts";
 import type { Frame, Layout } from "./frame.ts";
 import type { NodeServices } from "./node-services.ts";
+import type { EnterOptions } from "./outbound-limits.ts";
 import type { RunBudget } from "./run-budget.ts";
 import { splitParameters } from "./split-parameters.ts";
 import type { StepLog } from "./step-log.ts";
 import { type LoadedOutputs, StoredOutput } from "./stored-output.ts";
-import type { Suspension } from "./suspension.ts";
 import type { NodeProgress } from "./tool-progress.ts";
 
 export interface Execution {
@@ -27,7 +29,7 @@ export interface Execution {
   budget: RunBudget;
   /** Loads the stored output of a step. */
   loadOutput(step: StepRef): Promise<MaybeLarge>;
-  suspension: Suspension;
+  activity: Activity;
   services: NodeServices;
   loadSecrets: (names: readonly string[]) => Promise<Record<string, string>>;
   /** Loads the values of all secrets that the flow references; undefined if it references none. */
@@ -36,8 +38,12 @@ export interface Execution {
   stepTimeoutMs: number;
   /** Called when a tool that a node has called reports progress. */
   onProgress: (progress: NodeProgress) => void;
-  /** Resolves when the run may continue after it has waited for a called run. */
-  acquireSlot: () => Promise<void>;
+  /** Called with the size of a value that the run keeps in memory. */
+  onMemory: (bytes: number) => void;
+  /** Waits until a request to the origin may be sent; see `OutboundLimits`. */
+  enterOrigin: (origin: string, options: EnterOptions) => Promise<Release>;
+  /** Resolves when the run may continue after it has waited for a called run; see `RunLimit`. */
+  readmit: () => Promise<void>;
   effects: Effects;
 }
 

@@ -4,6 +4,8 @@ import type { ClaimedRun } from "../store/run-store.ts";
 import type { DeferredStart } from "./deferred-start.ts";
 import { type ExecuteOptions, type ExecutionOutcome, executeRun } from "./execute-run.ts";
 import type { Leases } from "./leases.ts";
+import type { OutboundLimits } from "./outbound-limits.ts";
+import type { RunMemory } from "./run-memory.ts";
 import { observeSteps, type RunMetrics } from "./run-metrics.ts";
 import type { NodeProgress } from "./tool-progress.ts";
 
@@ -11,11 +13,20 @@ export interface ExecutionsOptions {
   /** The options that are the same for all executions. */
   shared: Omit<
     ExecuteOptions,
-    "claimed" | "signal" | "lease" | "acquireSlot" | "onProgress" | "onError"
+    | "claimed"
+    | "signal"
+    | "lease"
+    | "enterOrigin"
+    | "onMemory"
+    | "readmit"
+    | "onProgress"
+    | "onError"
   >;
   metrics: RunMetrics;
   leases: Pick<Leases, "begin" | "end" | "isFresh" | "ensureFresh">;
-  acquireSlot(run: string): Promise<void>;
+  memory: Pick<RunMemory, "open">;
+  outbound: Pick<OutboundLimits, "enter">;
+  readmit(run: string): Promise<void>;
   onProgress(run: string, progress: NodeProgress): void;
   onStarted(): void;
   /**
@@ -35,9 +46,12 @@ export interface Executions {
   close(): Promise<void>;
 }
 
+/** About the most that a claim loads of a run's steps. */
+const MAX_LOADED_BYTES = 4 * 1024 * 1024;
+
 export function createExecutions(options: ExecutionsOptions): Executions {
-  const { shared, metrics, leases, acquireSlot, onProgress, onStarted, onFinished, onError } =
-    options;
+  const { shared, metrics, leases, memory, outbound, readmit } = options;
+  const { onProgress, onStarted, onFinished, onError } = options;
   const controllers = new Map<string, AbortController>();
   const unfinished = new Set<Promise<void>>();
 
@@ -46,7 +60,8 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     leaseStart: Instant,
     deferred?: DeferredStart,
   ): Promise<void> => {
-    const { id } = claimed.run;
+    const { id, tenant, app, flow_id } = claimed.run;
+    const path = [tenant, app, flow_id];
     const controller = new AbortController();
     // If this process still executes an earlier claim of the run, that claim has lost its lease, and
     // its execution can no longer save steps.
@@ -54,6 +69,8 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     controllers.set(id, controller);
     leases.begin(id, leaseStart);
     onStarted();
+    const openRun = memory.open(id, path);
+    openRun.add(Math.min(claimed.bytes, MAX_LOADED_BYTES));
     let result: ExecutionOutcome | "error" = "error";
     try {
       result = await executeRun({
@@ -62,7 +79,9 @@ export function createExecutions(options: ExecutionsOptions): Executions {
         claimed,
         signal: controller.signal,
         lease: { isFresh: () => leases.isFresh(id), ensureFresh: () => leases.ensureFresh(id) },
-        acquireSlot: () => acquireSlot(id),
+        enterOrigin: (origin, enterOptions) => outbound.enter(origin, path, enterOptions),
+        onMemory: openRun.add,
+        readmit: () => readmit(id),
         onProgress: (progress) => onProgress(id, progress),
         onError,
       });
@@ -70,6 +89,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
       onError(error);
     } finally {
       await deferred?.close();
+      openRun.close();
       if (controllers.get(id) === controller) {
         controllers.delete(id);
         leases.end(id);

@@ -3,6 +3,7 @@
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { ConnectionTool, NodeContext, ToolResult } from "@signalbox/rules/flows/node-type.ts";
+import type { Release } from "../lib/fair-slots.ts";
 import type { Run } from "../store/run-store.ts";
 import { type CallFlowOptions, createCallFlow } from "./call-flow.ts";
 import { type CallToolOptions, createToolServices } from "./call-tool.ts";
@@ -29,6 +30,8 @@ export interface ToolCaller extends Pick<Caller, "key"> {
   signal: AbortSignal;
   /** Called right before the call is sent. If it throws, the call is not sent. */
   beforeSend?: () => void;
+  /** Waits until a request to the origin may be sent; see `OutboundLimits`. */
+  enterOrigin(origin: string): Promise<Release>;
   onProgress(progress: ToolProgress): void;
 }
 

@@ -40,7 +40,7 @@ export async function runIterations(
   loop: string,
   { items, atOnce }: { items: readonly MixedJson[]; atOnce: number },
 ): Promise<MixedJson[]> {
-  const { stepLog, suspension, timers } = execution;
+  const { stepLog, activity, timers } = execution;
   const results: MixedJson[] = items.map(() => null);
   const controller = new AbortController();
   const onAbort = () => controller.abort(outer.signal.reason);
@@ -66,8 +66,8 @@ export async function runIterations(
   };
   try {
     const concurrency = Math.max(1, Math.min(atOnce, items.length));
-    await suspension.waitFor(() =>
-      Promise.all(Array.from({ length: concurrency }, () => suspension.work(runNext))),
+    await activity.waitFor(() =>
+      Promise.all(Array.from({ length: concurrency }, () => activity.work(runNext))),
     );
     return results;
   } catch (error) {

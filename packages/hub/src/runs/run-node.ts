@@ -29,7 +29,7 @@ export async function runNode(
   id: string,
   runIterations: RunIterations,
 ): Promise<StepRecord[]> {
-  const { stepLog, suspension, timers } = execution;
+  const { stepLog, activity, timers } = execution;
   const { frame, signal } = context;
   const records = stepLog.recordsAtClaim(frame.iteration, id);
   const attempts = countAttempts(records);
@@ -40,7 +40,7 @@ export async function runNode(
 
   const pending = findPendingWait(records);
   if (pending) {
-    if (pending.due > timers.now()) await suspension.waitUntil(pending.due, signal);
+    if (pending.due > timers.now()) await activity.waitUntil(pending.due, signal);
     if (pending.kind === "wait") ({ resumed, startedAt: attemptStartedAt } = pending);
   }
   for (;;) {
@@ -69,7 +69,7 @@ export async function runNode(
       );
       if (handled.retryAt === undefined) return handled.steps;
       await stepLog.write(handled.steps);
-      await suspension.waitUntil(handled.retryAt, signal);
+      await activity.waitUntil(handled.retryAt, signal);
       attempts.next += 1;
       [resumed, attemptStartedAt] = [undefined, undefined];
       continue;
@@ -78,7 +78,7 @@ export async function runNode(
     if ("wait" in result) {
       const wait = { ...result.wait, state: mask.json(result.wait.state ?? null) };
       await stepLog.write([...interruptedParts, waitingStep(key, input, wait)]);
-      await suspension.waitUntil(wait.until, signal);
+      await activity.waitUntil(wait.until, signal);
       [resumed, attemptStartedAt] = [{ state: wait.state }, started_at];
       continue;
     }

@@ -2,17 +2,21 @@
  * Creates the components of the runner, and connects them to each other and to the store's notices.
  */
 import { createHeartbeat } from "../lib/heartbeat.ts";
+import type { Timers } from "../lib/timers.ts";
 import type { Store } from "../store/store.ts";
 import { createClaimer } from "./claimer.ts";
 import type { ExecuteOptions } from "./execute-run.ts";
 import { createExecutions } from "./executions.ts";
 import { createLeases } from "./leases.ts";
+import { createOutboundLimits } from "./outbound-limits.ts";
 import { createProgressCommit } from "./progress-commit.ts";
 import { DEFAULT_RUN_BYTES } from "./run-budget.ts";
+import { createRunLimit } from "./run-limit.ts";
+import { createRunMemory } from "./run-memory.ts";
 import { observeEnds, type RunMetrics } from "./run-metrics.ts";
-import { createSlots } from "./slots.ts";
 import type { NodeProgress } from "./tool-progress.ts";
 import { createWaiters } from "./waiters.ts";
+import { createWorkSlots } from "./work-slots.ts";
 
 export interface RunnerComponentsOptions
   extends Pick<ExecuteOptions, "registry" | "loadSecrets" | "loadInput" | "services" | "timers">,
@@ -23,19 +27,38 @@ export interface RunnerComponentsOptions
   /** The holder of the leases: a new id for each start of the process. */
   worker: string;
   leaseMs: number;
-  /** The number of slots. A run that a caller starts here executes immediately, without a slot. */
-  concurrency: number;
+  /**
+   * How many claimed runs may execute here at the same time; undefined = as many as their memory allows.
+   * A run that a caller starts here executes in any case.
+   */
+  concurrency: number | undefined;
+  /** Timers whose `defer` waits while other writes have priority; by default `timers`. */
+  writeTimers?: Timers;
+  /** The memory that runs may use before no more are claimed. */
+  memoryBytes: number;
+  /** How many requests runs may have open at one origin. */
+  originRequests: number;
   metrics: RunMetrics;
   onError: (error: unknown) => void;
 }
 
+/** A transaction that renews many leases would delay the others. */
+const RENEWED_AT_ONCE = 200;
+
 export function createRunnerComponents(options: RunnerComponentsOptions) {
-  const { store, timers, worker, leaseMs, concurrency, onError } = options;
+  const { store, timers, worker, leaseMs, concurrency, memoryBytes, onError } = options;
   const leaseOptions = { store, worker, leaseMs, timers, onError };
   const leases = createLeases(leaseOptions);
-  const slots = createSlots({ concurrency, isExecuting: (id) => executions.has(id) });
+  const limit = createRunLimit({
+    max: concurrency ?? Number.POSITIVE_INFINITY,
+    isExecuting: (id) => executions.has(id),
+  });
+  const slots = createWorkSlots({ timers, onFree: () => claimer.onSlotFree() });
+  const memory = createRunMemory(memoryBytes);
+  const outbound = createOutboundLimits(options.originRequests);
   const waiters = createWaiters({ store, timers, onError });
-  const save = createProgressCommit({ store, timers });
+  const { writeTimers = timers } = options;
+  const save = createProgressCommit({ store, timers: writeTimers });
   /** By run id: the listener that gets the progress of the tools that the run calls. */
   const progressListeners = new Map<string, (progress: NodeProgress) => void>();
   const executions = createExecutions({
@@ -47,19 +70,22 @@ export function createRunnerComponents(options: RunnerComponentsOptions) {
       loadOutput: store.loadOutput,
       ...options,
       save,
+      slots,
     },
     metrics: options.metrics,
-    acquireSlot: slots.acquireSlot,
+    memory,
+    outbound,
+    readmit: limit.readmit,
     onProgress: (run, progress) => progressListeners.get(run)?.(progress),
     leases,
     onStarted: () => heartbeat.start(),
     onFinished({ run: { id, parent_run } }, result) {
       // After its lease expired, the run may have been claimed again, and may execute here again.
-      if (!executions.has(id)) slots.removeWaiting(id);
+      if (!executions.has(id)) limit.removeWaiting(id);
       waiters.check(id);
-      const isCallerWaiting = slots.hasCalls(parent_run ?? "");
+      const isCallerWaiting = limit.hasCalls(parent_run ?? "");
       // After an error, the claimer must schedule a claim for the time when the lease expires. If a
-      // called run stops executing here before it has ended, its caller's slot becomes free: see slots.ts.
+      // called run stops executing here before it has ended, its caller no longer counts: see run-limit.ts.
       if (result === "error" || (isCallerWaiting && result !== "ended")) claimer.claimDue();
     },
     onError,
@@ -68,12 +94,19 @@ export function createRunnerComponents(options: RunnerComponentsOptions) {
     ...leaseOptions,
     heldIds: executions.ids,
     async renew(runs) {
-      for (const run of await leases.renew(runs)) executions.cancel(run);
+      for (let at = 0; at < runs.length; at += RENEWED_AT_ONCE) {
+        if (at > 0) await new Promise<void>((resolve) => timers.defer(resolve));
+        const cancelled = await leases.renew(runs.slice(at, at + RENEWED_AT_ONCE));
+        for (const run of cancelled) executions.cancel(run);
+      }
     },
   });
   const claimer = createClaimer({
     ...leaseOptions,
+    timers: writeTimers,
+    limit,
     slots,
+    memory,
     renewExpired: heartbeat.renewExpired,
     execute: executions.execute,
   });
@@ -92,7 +125,8 @@ export function createRunnerComponents(options: RunnerComponentsOptions) {
 
   return {
     save,
-    slots,
+    limit,
+    memory,
     waiters,
     executions,
     claimer,

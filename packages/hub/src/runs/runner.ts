@@ -3,7 +3,7 @@
  * a caller starts here. A claimed run is already stored. A started run is stored before it executes,
  * unless its start is deferred; see deferred-start.ts.
  *
- * The claimer claims due runs while there are free slots. Executions walk the graphs of the flows.
+ * The claimer claims due runs while there is capacity. Executions walk the graphs of the flows.
  * The heartbeat renews leases. Waiters resolve when runs have ended.
  */
 import { type Instant, instant } from "../lib/elapsed.ts";
@@ -14,7 +14,13 @@ import { observeSteps } from "./run-metrics.ts";
 import { createRunnerComponents, type RunnerComponentsOptions } from "./runner-components.ts";
 import type { StartedRun, StartOptions } from "./started-run.ts";
 
-type OptionWithDefault = "leaseMs" | "concurrency" | "metrics" | "onError";
+type OptionWithDefault =
+  | "leaseMs"
+  | "concurrency"
+  | "memoryBytes"
+  | "originRequests"
+  | "metrics"
+  | "onError";
 
 export type RunnerOptions = Omit<RunnerComponentsOptions, OptionWithDefault> &
   Partial<Pick<RunnerComponentsOptions, OptionWithDefault>>;
@@ -38,7 +44,13 @@ export interface Runner {
   close(): Promise<void>;
 }
 
-const DEFAULTS = { concurrency: 16, metrics: { observeRun() {}, observeStep() {} }, onError() {} };
+const DEFAULTS = {
+  concurrency: undefined,
+  memoryBytes: 128 * 1024 * 1024,
+  originRequests: 64,
+  metrics: { observeRun() {}, observeStep() {} },
+  onError() {},
+};
 
 const NOT_STARTED = "The hub is stopping; the run was not started.";
 const RELEASED = "The hub is stopping; the run continues in another process or after the restart.";
@@ -47,7 +59,7 @@ export function createRunner(options: RunnerOptions): Runner {
   const { store, timers, worker, leaseMs = 15_000 } = options;
   const allOptions = { ...DEFAULTS, ...options, leaseMs };
   const components = createRunnerComponents(allOptions);
-  const { save, slots, waiters, executions, claimer, progressListeners } = components;
+  const { save, limit, memory, waiters, executions, claimer, progressListeners } = components;
   const closing = new AbortController();
   const newLease = () => {
     const now = timers.now();
@@ -101,11 +113,18 @@ export function createRunner(options: RunnerOptions): Runner {
     return begin(run.tenant, run.id, claimed, { ...startOptions, leaseStart }, deferred);
   };
   const registerCall = (caller: string, { id, ended }: StartedRun, signal?: AbortSignal) => {
-    const removeCall = slots.addCall(caller, id);
+    const removeFromLimit = limit.addCall(caller, id);
+    const countMemory = memory.pause(caller);
+    let isWaiting = true;
+    const removeCall = () => {
+      if (isWaiting) countMemory();
+      isWaiting = false;
+      removeFromLimit();
+    };
     ended.then(removeCall, removeCall);
     signal?.addEventListener("abort", removeCall, { once: true });
     if (signal?.aborted) removeCall();
-    // The called run may be queued. Its caller has released a slot for it; see slots.ts.
+    // The called run may be queued, and no longer counts its caller; see run-limit.ts and run-memory.ts.
     if (!executions.has(id)) claimer.claimDue();
   };
 

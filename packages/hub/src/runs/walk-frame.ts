@@ -30,7 +30,7 @@ export async function walkFrame(
   context: FrameContext,
   unrecorded: readonly StepRecord[],
 ): Promise<{ steps: StepRecord[]; output: MixedJson }> {
-  const { stepLog, suspension, layout, timers } = execution;
+  const { stepLog, activity, layout, timers } = execution;
   const { frame, signal } = context;
   /** Steps that the next write records. */
   const toRecord: StepRecord[] = [...unrecorded];
@@ -41,7 +41,7 @@ export async function walkFrame(
   /** Resolves when a node succeeds or fails. */
   let settled = Promise.withResolvers<void>();
   const start = (id: string) =>
-    suspension
+    activity
       .work(() =>
         runNode(execution, context, id, (...loop) => runIterations(execution, walkFrame, ...loop)),
       )
@@ -81,18 +81,21 @@ export async function walkFrame(
     const canWait = next.ready.every(isPure);
     const writing = steps.length > 0 ? stepLog.write(steps, { canWait }) : undefined;
     for (const id of next.ready) if (isPure(id)) void start(id);
-    for (const step of steps) if (isLarge(step)) large.push(step);
+    for (const step of steps) {
+      if (step.status !== "done") continue;
+      const bytes = jsonBytes(step.output, MAX_KEPT_BYTES);
+      if (bytes > MAX_KEPT_BYTES) large.push(step);
+      // The outputs of iterations are not kept after their iteration.
+      else if (frame.iteration === "") execution.onMemory(bytes);
+    }
     if ((await writing) && large.length > 0) evict(frame, large.splice(0));
     for (const id of next.ready) if (!isPure(id)) void start(id);
-    await suspension.waitFor(() => settled.promise);
+    await activity.waitFor(() => settled.promise);
   }
 }
 
 /** Outputs above this size are removed from memory after they are stored. */
 const MAX_KEPT_BYTES = 64 * 1024;
-
-const isLarge = ({ status, output }: StepRecord): boolean =>
-  status === "done" && jsonBytes(output, MAX_KEPT_BYTES) > MAX_KEPT_BYTES;
 
 function evict(frame: Frame, steps: readonly StepRecord[]): void {
   for (const step of steps) {

@@ -1,70 +1,70 @@
 import { expect, test } from "vitest";
-import { createSlots } from "./slots.ts";
+import { createRunLimit } from "./run-limit.ts";
 
-function open(concurrency: number) {
+function open(max: number) {
   const executing = new Set<string>();
-  const slots = createSlots({ concurrency, isExecuting: (run) => executing.has(run) });
-  /** Claims a run, which then executes here with a slot. */
+  const limit = createRunLimit({ max, isExecuting: (run) => executing.has(run) });
+  /** Claims a run, which then executes here as a claimed run. */
   const claim = (run: string) => {
     executing.add(run);
-    return slots.occupy(run);
+    return limit.occupy(run);
   };
-  return { executing, slots, claim };
+  return { executing, limit, claim };
 }
 
 test("subtracts claimed runs from the free slots", () => {
-  const { slots, claim } = open(2);
+  const { limit, claim } = open(2);
   const release = claim("a");
   claim("b");
-  expect(slots.countFree()).toBe(0);
+  expect(limit.countFree()).toBe(0);
   release();
-  expect(slots.countFree()).toBe(1);
+  expect(limit.countFree()).toBe(1);
 });
 
 test("keeps the new slot of a run that was claimed again", () => {
-  const { slots, claim } = open(1);
+  const { limit, claim } = open(1);
   const releaseFirst = claim("a");
   claim("a");
   releaseFirst();
-  expect(slots.countFree()).toBe(0);
+  expect(limit.countFree()).toBe(0);
 });
 
 test("keeps the slot of a caller while the called run executes here without a slot", () => {
-  const { slots, claim, executing } = open(1);
+  const { limit, claim, executing } = open(1);
   claim("caller");
   executing.add("called");
-  slots.addCall("caller", "called");
-  expect(slots.countFree()).toBe(0);
+  limit.addCall("caller", "called");
+  expect(limit.countFree()).toBe(0);
 });
 
 test("releases the slot of a caller while the called run needs or has its own slot", () => {
-  const { slots, claim, executing } = open(1);
+  const { limit, claim, executing } = open(1);
   claim("caller");
-  const endCall = slots.addCall("caller", "called");
-  expect(slots.countFree()).toBe(1);
+  const endCall = limit.addCall("caller", "called");
+  expect(limit.countFree()).toBe(1);
   claim("called");
-  expect(slots.countFree()).toBe(0);
+  expect(limit.countFree()).toBe(0);
   endCall();
   executing.delete("called");
-  expect(slots.countFree()).toBe(-1);
+  expect(limit.countFree()).toBe(-1);
 });
 
 test("releases the slot of a caller while the called run waits for a third run", () => {
-  const { slots, claim, executing } = open(1);
+  const { limit, claim, executing } = open(1);
   claim("caller");
   executing.add("called");
-  slots.addCall("caller", "called");
-  slots.addCall("called", "third");
-  expect(slots.countFree()).toBe(1);
+  limit.addCall("caller", "called");
+  limit.addCall("called", "third");
+  expect(limit.countFree()).toBe(1);
 });
 
 test("gives free slots to runs that continue after a call, in order", async () => {
-  const { slots, claim } = open(1);
+  const { limit, claim } = open(1);
   const [releaseA, , releaseC] = ["a", "b", "c"].map(claim);
   const continued: string[] = [];
-  for (const run of ["a", "b", "c"]) void slots.acquireSlot(run).then(() => continued.push(run));
+  for (const run of ["a", "b", "c"]) void limit.readmit(run).then(() => continued.push(run));
   const admitted = async () => {
-    slots.admitWaiting();
+    limit.admitWaiting();
     await Promise.resolve();
     return continued;
   };
@@ -76,17 +76,17 @@ test("gives free slots to runs that continue after a call, in order", async () =
 });
 
 test("does not delay a run that was started without a slot", async () => {
-  const { slots } = open(0);
-  await slots.acquireSlot("started by a caller");
+  const { limit } = open(0);
+  await limit.readmit("started by a caller");
 });
 
 test("gives no slot to a run that no longer waits for one", () => {
-  const { slots, claim } = open(1);
+  const { limit, claim } = open(1);
   claim("a");
   const releaseB = claim("b");
-  void slots.acquireSlot("b");
-  slots.removeWaiting("b");
+  void limit.readmit("b");
+  limit.removeWaiting("b");
   releaseB();
-  slots.admitWaiting();
-  expect(slots.countFree()).toBe(0);
+  limit.admitWaiting();
+  expect(limit.countFree()).toBe(0);
 });
