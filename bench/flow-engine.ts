@@ -104,29 +104,30 @@ export async function publishFlow(
   store: Store,
   nodes: readonly FlowNode[],
   {
+    tenant = TENANT,
     app = APP,
     edges = connectInOrder(nodes),
     triggers: explicitTriggers,
-  }: { app?: string; edges?: FlowEdge[]; triggers?: NewTrigger[] } = {},
+  }: { tenant?: string; app?: string; edges?: FlowEdge[]; triggers?: NewTrigger[] } = {},
 ): Promise<string> {
   const graph = { nodes: [...nodes], edges };
   const triggers = explicitTriggers ?? triggersOf(graph, nodeTypes, 0);
   const id = newId();
   await store.createApp({
-    tenant: TENANT,
+    tenant,
     slug: app,
     name: app,
     description: "",
     created_at: 1,
     updated_at: 1,
   });
-  await store.createFlow({ id, tenant: TENANT, app, at: 1 }, () => ({
+  await store.createFlow({ id, tenant, app, at: 1 }, () => ({
     name: "Flow",
     description: "",
     graph,
     toolNames: triggers.flatMap(({ tool_name }) => (tool_name ? [{ name: tool_name }] : [])),
   }));
-  await store.publishFlow({ tenant: TENANT, id }, () => ({
+  await store.publishFlow({ tenant, id }, () => ({
     graph,
     triggers,
     note: "",

@@ -16,6 +16,7 @@ import { parts } from "./parts.ts";
 import { profile } from "./profile.ts";
 import { reads } from "./reads.ts";
 import { soak } from "./soak.ts";
+import { stalls } from "./stalls.ts";
 import { start } from "./start.ts";
 import { figure } from "./table.ts";
 import { tabs } from "./tabs.ts";
@@ -33,6 +34,7 @@ const benchmarks: Record<string, Benchmark> = {
   tabs,
   workerd,
   hostile,
+  stalls,
   soak,
   parts,
   profile,
@@ -62,6 +64,7 @@ const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] 
   tabs         webhooks while ten tabs of a browser show the inbox
   workerd      webhooks on workerd, compared with a minimal Worker that stores the same row
   hostile      /healthz while hostile expressions, schemas and code of flow authors run
+  stalls       runs of innocent flows while others wait for a dead server, or one tenant floods
   soak         200 webhooks per second while all attacks on the hub's limits run
   parts        CPU of a webhook, split into HMAC, parsing and storage
   profile      CPU profile of the hub at concurrency 64

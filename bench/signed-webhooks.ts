@@ -30,6 +30,7 @@ function signedPayloads(installation: number | undefined): SignedPayload[] {
 export function signedWebhooks(
   port: number,
   installation?: number,
+  type = "issues",
 ): Pick<LoadPlan, "port" | "templates"> {
   // UUID version 1, as GitHub uses: the load generator sets the time field, the rest is random per call.
   const id = `00000000-3c5e-11f0-${randomUUID().slice(19)}`;
@@ -43,7 +44,7 @@ export function signedWebhooks(
         "Accept: */*",
         "Content-Type: application/json",
         `Content-Length: ${body.length}`,
-        "X-GitHub-Event: issues",
+        `X-GitHub-Event: ${type}`,
         "X-GitHub-Hook-ID: 292430182",
         "X-GitHub-Hook-Installation-Target-ID: 79929171",
         "X-GitHub-Hook-Installation-Target-Type: repository",
