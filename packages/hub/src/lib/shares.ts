@@ -20,7 +20,7 @@ export interface Shares {
   readonly free: number;
 }
 
-export interface Draft extends Pick<Shares, "room" | "countFull"> {
+interface Draft extends Pick<Shares, "room" | "countFull"> {
   take(path: GroupPath, amount: number): void;
 }
 

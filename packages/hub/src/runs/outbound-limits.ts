@@ -22,7 +22,7 @@ export interface EnterOptions {
   onQueued?: (() => () => void) | undefined;
 }
 
-export interface OriginState {
+interface OriginState {
   origin: string;
   open: number;
   waiting: { path: GroupPath; count: number }[];

@@ -21,7 +21,7 @@ export interface RunMemory {
   readonly used: number;
 }
 
-export interface OpenRun {
+interface OpenRun {
   /** Counts a value that the run keeps in memory. */
   add(bytes: number): void;
   close(): void;
