@@ -7,6 +7,7 @@ import type { Backend, Benchmark, Result } from "./benchmark.ts";
 import { callbacks } from "./callbacks.ts";
 import { cleanUpOnExit } from "./cleanup.ts";
 import { connections } from "./connections.ts";
+import { filters } from "./filters.ts";
 import { flows } from "./flows.ts";
 import { hostile } from "./hostile.ts";
 import { ingest } from "./ingest.ts";
@@ -35,6 +36,7 @@ const benchmarks: Record<string, Benchmark> = {
   workerd,
   hostile,
   stalls,
+  filters,
   soak,
   parts,
   profile,
@@ -65,6 +67,7 @@ const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] 
   workerd      webhooks on workerd, compared with a minimal Worker that stores the same row
   hostile      /healthz while hostile expressions, schemas and code of flow authors run
   stalls       runs of innocent flows while others wait for a dead server, or one tenant floods
+  filters      webhooks whose trigger has a filter, compared with a trigger without one
   soak         200 webhooks per second while all attacks on the hub's limits run
   parts        CPU of a webhook, split into HMAC, parsing and storage
   profile      CPU profile of the hub at concurrency 64

@@ -3,6 +3,12 @@ import type { Json } from "@signalbox/rules/json.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { createWorkerPool, type SandboxWorkerEvents } from "./worker-pool.ts";
 
+const programs = (name: string) => ({
+  jsonata: { language: "jsonata" as const, expression: name },
+  "jsonata-filters": { language: "jsonata-filters" as const, expressions: [name] },
+  javascript: { language: "javascript" as const, code: name, memoryMb: 16 },
+});
+
 /** Creates a pool whose workers and timers the test controls. */
 function setUp(maxWorkers = 2) {
   const workers: {
@@ -38,15 +44,13 @@ function setUp(maxWorkers = 2) {
   const evaluate = (
     tenant: string,
     name: string,
-    language: "jsonata" | "javascript" = "jsonata",
+    language: "jsonata" | "jsonata-filters" | "javascript" = "jsonata",
     data: Json | Uint8Array = null,
     maxWaitMs?: number,
   ) =>
     pool.evaluate(
       {
-        ...(language === "jsonata"
-          ? { language, expression: name }
-          : { language, code: name, memoryMb: 16 }),
+        ...programs(name)[language],
         data,
         timeoutMs: 1000,
       },
@@ -200,22 +204,25 @@ test("evaluates a program again if its worker crashes, and rejects after the sec
   await expect(lost).rejects.toThrow("killed again");
 });
 
-test("evaluates queued expressions of one tenant in batches, and returns each result to its caller", async () => {
-  const { evaluate, worker, started, delays, finish } = setUp();
-  const names = Array.from({ length: 18 }, (_, at) => `e${at}`);
-  const results = names.map((name) => evaluate("acme", name));
-  worker(0).events.onReady();
-  expect(worker(0).posted).toHaveLength(1); // the worker was idle
-  await finish(0, "e0");
-  expect(worker(0).posted).toHaveLength(17);
-  expect(started).toEqual(["e0"]);
-  expect(delays()).toEqual([100]); // one deadline for the batch
-  await finish(0, ...names.slice(1, 17));
-  expect(worker(0).posted).toHaveLength(18);
-  await finish(0, "e17");
-  expect(started).toEqual(names);
-  expect(await Promise.all(results)).toEqual(names.map((output) => ({ log: [], output })));
-});
+test.each(["jsonata", "jsonata-filters"] as const)(
+  "evaluates queued expressions (%s) of one tenant in batches, and returns each result to its caller",
+  async (language) => {
+    const { evaluate, worker, started, delays, finish } = setUp();
+    const names = Array.from({ length: 18 }, (_, at) => `e${at}`);
+    const results = names.map((name) => evaluate("acme", name, language));
+    worker(0).events.onReady();
+    expect(worker(0).posted).toHaveLength(1); // the worker was idle
+    await finish(0, "e0");
+    expect(worker(0).posted).toHaveLength(17);
+    expect(started).toEqual(["e0"]);
+    expect(delays()).toEqual([100]); // one deadline for the batch
+    await finish(0, ...names.slice(1, 17));
+    expect(worker(0).posted).toHaveLength(18);
+    await finish(0, "e17");
+    expect(started).toEqual(names);
+    expect(await Promise.all(results)).toEqual(names.map((output) => ({ log: [], output })));
+  },
+);
 
 test("queues the rest of a batch again, before later expressions and after other tenants", async () => {
   const { evaluate, worker, finish, pool } = setUp();

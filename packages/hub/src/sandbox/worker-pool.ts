@@ -5,8 +5,8 @@
  * do not wait for the code of flows. Evaluations of large data together cannot occupy all workers
  * either, so small webhooks do not wait for large ones.
  *
- * Small expressions of one queue are evaluated in batches, because most take less time than a message to
- * a worker. After some milliseconds, a worker returns the results so far, and the rest of the batch is
+ * Small expressions and the filters of one queue are evaluated in batches, because most take less time than
+ * a message to a worker, and because events whose filters end together share a commit. After some milliseconds, a worker returns the results so far, and the rest of the batch is
  * queued again. A batch has the deadline of one evaluation. If it exceeds a limit or its worker crashes,
  * each of its expressions is evaluated again alone, so that only the one that caused it fails.
  *
@@ -250,7 +250,7 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       const job: Job = {
         key: keyOf(tenant, evaluation),
         evaluation,
-        canBatch: evaluation.language === "jsonata" && maxWaitMs === undefined,
+        canBatch: BATCHED.includes(evaluation.language) && maxWaitMs === undefined,
         isRetry: false,
         isSettled: false,
         removeFromQueue() {},
@@ -286,6 +286,9 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
 }
 
 const MAX_BATCH = 16;
+
+/** The languages whose evaluations usually take less time than a message to a worker. */
+const BATCHED: readonly SerializedEvaluation["language"][] = ["jsonata", "jsonata-filters"];
 
 /** The group of all evaluations with large data, and the prefix of their keys. */
 const LARGE = "large";
