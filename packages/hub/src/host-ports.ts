@@ -39,6 +39,8 @@ export interface HostPorts {
   readWebFile?: ReadWebFile | undefined;
   /** Evaluates code, expressions and schemas of flow authors, with a deadline. */
   evaluate: Evaluate;
+  /** Whether `evaluate` leaves the event loop free. */
+  evaluatesInBackground: boolean;
   makeHmacKey: MakeHmacKey;
   sha256Hex: Sha256Hex;
   timers: Timers;

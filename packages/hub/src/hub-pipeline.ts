@@ -2,6 +2,7 @@
 import { tripMessage } from "@signalbox/rules/match/breaker.ts";
 import { createReadiness } from "./api/readiness.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
+import { createLargeReads } from "./inbox/large-reads.ts";
 import { createCallbackTokens } from "./ingest/callback/callback-tokens.ts";
 import { createSendTestEvent } from "./ingest/callback/send-test-event.ts";
 import { createEndpoints } from "./ingest/endpoints.ts";
@@ -14,6 +15,7 @@ import { sources } from "./ingest/sources/index.ts";
 import { DEFAULT_BODY_LIMITS } from "./lib/limits.ts";
 import type { Seal } from "./lib/seal.ts";
 import { createPipeline, type PipelineOptions } from "./pipeline.ts";
+import { createDeferredMatching } from "./runs/deferred-matching.ts";
 import { createMatcher } from "./runs/matcher.ts";
 import { createGroupCommit, type GroupCommit } from "./store/group-commit.ts";
 import { isStorageUnavailable } from "./store/storage-unavailable.ts";
@@ -21,12 +23,19 @@ import type { Store } from "./store/store.ts";
 import type { LookUpInstallation } from "./tenants/look-up-installation.ts";
 import { createGithubTenancy } from "./tenants/tenancy.ts";
 
+/**
+ * How long the sender of a webhook waits for filters. A filter of a running hub takes a few milliseconds; much
+ * more on a busy machine.
+ */
+const MATCH_WITHIN_MS = 20;
+
 export interface HubPipelineOptions {
   store: Store;
   ports: HostPorts;
   settings: HubSettings;
   seal: Seal;
   newId: () => string;
+  onError: (error: unknown) => void;
   /** The tenant of all events; undefined if the hub has several tenants. */
   tenant: string | undefined;
   /** Undefined if the hub cannot act as the GitHub App. */
@@ -34,7 +43,7 @@ export interface HubPipelineOptions {
 }
 
 export function createHubPipeline(options: HubPipelineOptions) {
-  const { store, ports, settings, seal, newId, tenant } = options;
+  const { store, ports, settings, seal, newId, tenant, onError } = options;
   const { log, metrics, makeHmacKey, sha256Hex, timers } = ports;
   const { now } = timers;
   const defer = ports.deferCommit ?? timers.defer;
@@ -97,8 +106,17 @@ export function createHubPipeline(options: HubPipelineOptions) {
   });
   const newRateLimit = () =>
     createRateLimit({ failuresPerWindow: settings.rateLimit, now: timers.monotonic });
-  const pipeline = createPipeline({
+  const matching = createDeferredMatching({
+    store,
     matcher,
+    largeReads: createLargeReads(),
+    timers,
+    withinMs: ports.evaluatesInBackground ? MATCH_WITHIN_MS : undefined,
+    onTripped,
+    onError,
+  });
+  const pipeline = createPipeline({
+    matcher: matching,
     commit: countedCommit,
     onTripped,
     observe,
@@ -134,6 +152,8 @@ export function createHubPipeline(options: HubPipelineOptions) {
     checkReady: readiness.check,
     /** Resolves when no append is pending. */
     drain: commit.drain,
+    /** Stops matching events after they were stored. */
+    close: matching.close,
     /** Unsubscribes from the store's notices, which invalidate cached triggers and tokens. Appends still work. */
     unsubscribe() {
       matcher.close();

@@ -43,6 +43,7 @@ async function openHub(
       guardedFetch: unexpected,
       guardedWebFetch: unexpected,
       evaluate: unexpected,
+      evaluatesInBackground: false,
       makeHmacKey: webHmacKey,
       sha256Hex,
       timers: systemTimers,

@@ -108,6 +108,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     settings,
     seal,
     newId,
+    onError,
     tenant,
     lookUpInstallation:
       github && createLookUpInstallation(requestInstallation(github.app, log), timers.monotonic),
@@ -255,6 +256,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       await finish(0.85, closeAll, "Some requests did not finish in time.");
       await finish(0.9, connections.close, "Some connections did not close.");
       await finish(0.95, pipeline.drain, "Some events were not stored in time.");
+      await finish(0.97, pipeline.close, "Some events were not released in time.");
       await finish(1, store.close, "The database did not close in time.");
       if (errors.length > 0) throw errors[0];
     },

@@ -7,12 +7,13 @@
  * admit          (ingest/) checks sender, rate, signature and format; returns events, a rejection, or the
  *                response to a request without events, such as a ping.
  * admitCallback  (ingest/callback/) checks rate, size, token and format; returns one event, or a rejection.
- * match          (runs/matcher.ts) finds the triggers that fire for the events, and plans their runs.
+ * match          (runs/matcher.ts) finds the triggers that fire for the events, and plans their runs. An event
+ *                whose filters are not evaluated in time is matched after the commit (deferred-matching.ts).
  * commit         (store/) writes events and runs in one transaction, shared by concurrent requests.
  *
  * After the commit, the store notifies the live streams and the runner; this module does not call
  * them. When `receive` or `receiveCallback` returns "stored", the event and the runs that it starts
- * are on disk.
+ * are on disk, or the event is on disk with the note that it is not matched yet.
  */
 import {
   type AdmitCallbackOptions,
@@ -29,14 +30,18 @@ import {
   tenantDeleted,
 } from "./ingest/ingest-outcome.ts";
 import { StoreFailed, wrapStoreErrors } from "./ingest/wrap-store-errors.ts";
+import type { MaybePromise } from "./lib/maybe-promise.ts";
 import { RequestError } from "./lib/request-error.ts";
-import type { Matcher } from "./runs/matcher.ts";
+import type { DeferrablePlan } from "./runs/deferred-matching.ts";
 import type { GroupCommit } from "./store/group-commit.ts";
 import type { TrippedTrigger } from "./store/run-store.ts";
 import type { AppendRequest, AppendResult } from "./store/store.ts";
 
 export interface AppendOptions {
-  matcher: Pick<Matcher, "plan" | "invalidate">;
+  matcher: {
+    plan(request: AppendRequest): MaybePromise<DeferrablePlan>;
+    invalidate(tenant: string): void;
+  };
   commit: Pick<GroupCommit, "append">;
   /** Called when a circuit breaker has prevented a trigger from firing for an event. */
   onTripped?: (tenant: string, tripped: TrippedTrigger) => void;
@@ -114,7 +119,9 @@ export const createAppend =
       // event is committed without the delay of an `await`.
       const planned = matcher.plan(request);
       const plan = planned instanceof Promise ? await planned : planned;
-      const appended = await wrapStoreErrors(commit.append({ ...request, plan }));
+      const appending = wrapStoreErrors(commit.append({ ...request, plan }));
+      plan.onAppended?.(appending);
+      const appended = await appending;
       if (appended.outcome === "stale") {
         matcher.invalidate(request.tenant);
         continue;

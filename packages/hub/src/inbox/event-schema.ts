@@ -43,7 +43,9 @@ export const summarySchema = z.object({ ...stateFields, ...summaryFields, ...ori
 const claimFields = {
   outcome: z
     .enum(EVENT_OUTCOMES)
-    .describe("The state of the runs that the event started; `unmatched` if it started none."),
+    .describe(
+      "The state of the runs that the event started; `unmatched` if it started none, `matching` if the hub has not compared it with all triggers yet.",
+    ),
   claimed_by: text,
   claimed_until: time
     .nullable()

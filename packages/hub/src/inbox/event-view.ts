@@ -47,8 +47,18 @@ const plainSummary = (event: EventRow): SummaryView => ({
   seq: event.seq,
 });
 
-/** The state of the runs that the event started, or `unmatched` if it started none. */
-export const EVENT_OUTCOMES = ["unmatched", "pending", "running", "succeeded", "failed"] as const;
+/**
+ * The state of the runs that the event started; `unmatched` if it started none, `matching` if the hub has
+ * not compared it with all triggers yet.
+ */
+export const EVENT_OUTCOMES = [
+  "unmatched",
+  "matching",
+  "pending",
+  "running",
+  "succeeded",
+  "failed",
+] as const;
 export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
 
 export const outcomeOf = ({ trigger_status }: Pick<EventRow, "trigger_status">): EventOutcome =>

@@ -3,7 +3,6 @@
  * large payload is compared in the sandbox, so that no event blocks the event loop. So are the
  * triggers for which the budget does not suffice.
  */
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { laneKey } from "@signalbox/rules/match/lane-key.ts";
@@ -18,8 +17,7 @@ import {
 import { readPayload } from "../ingest/sources/read-payload.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { NewEvent } from "../store/store.ts";
-import { evaluateFilters, evaluateUnlessPaused } from "./evaluate-filters.ts";
-import { OWN_SOURCE } from "./event-input.ts";
+import { evaluateFilters, evaluateUnlessPaused, type FilterOptions } from "./evaluate-filters.ts";
 import { keysOf, type ReadKey } from "./lanes.ts";
 
 export interface ComparedEvent {
@@ -32,12 +30,11 @@ export interface ComparedEvent {
 export interface TriggerMatch extends Verdict {
   /** Reads the keys of the trigger's lanes from the event. */
   readKey: ReadKey;
+  /** The end of the pause of the trigger's filter, if it was not evaluated because of it. */
+  pausedUntil?: number | undefined;
 }
 
-export interface CompareOptions {
-  evaluate: Evaluate;
-  now: () => number;
-}
+export type CompareOptions = Omit<FilterOptions, "onPaused">;
 
 const BUDGET_MS = 10;
 /**
@@ -46,7 +43,6 @@ const BUDGET_MS = 10;
  */
 const UNTIMED_BYTES = 200_000;
 const SANDBOX_TIMEOUT_MS = 10_000;
-const SANDBOX_WAIT_MS = 10_000;
 
 /** Returns a verdict for each trigger. The triggers and the event have the same tenant. */
 export async function compareTriggers(
@@ -57,16 +53,22 @@ export async function compareTriggers(
   const bytes = event.body.byteLength;
   if (bytes > LARGE_BYTES) return compareInSandbox(tenant, event, triggers, options);
   const parsedData = data === undefined ? readPayload(event.source, event) : data;
+  const pauses = new Map<string, number>();
+  const onPaused = (filter: string, until: number) => void pauses.set(filter, until);
   const verdicts = await matchTriggers(
     { ...toMatchEvent(tenant, event), data: parsedData },
     triggers.map((trigger) => toMatchTrigger(tenant, trigger)),
     {
-      evaluateFilters: evaluateFilters(options, tenant),
+      evaluateFilters: evaluateFilters({ ...options, onPaused }, tenant),
       budget: createBudget(bytes, options.now),
     },
   );
   const readKey: ReadKey = (key) => laneKey(parsedData, key);
-  const matches = verdicts.map((verdict) => ({ ...verdict, readKey }));
+  const matches = verdicts.map((verdict, index): TriggerMatch => {
+    const isOverrun = verdict.reasons.some(({ overrun }) => overrun);
+    const filter = triggers[index]?.config.filter as string | undefined;
+    return { ...verdict, readKey, pausedUntil: isOverrun ? pauses.get(filter ?? "") : undefined };
+  });
   // `matchTriggers` stops when the budget is spent.
   const remaining = triggers.slice(verdicts.length);
   return remaining.length === 0
@@ -93,33 +95,46 @@ async function compareInSandbox(
   options: CompareOptions,
 ): Promise<TriggerMatch[]> {
   const { source, content_type, headers, body } = event;
-  // For an event that a run emits, the wait is unlimited: otherwise the run would fail.
-  const maxWaitMs = source === OWN_SOURCE ? undefined : SANDBOX_WAIT_MS;
-  const results = await evaluateUnlessPaused<MatchResult>({ ...options, maxWaitMs }, tenant, {
+  const expressions = triggers.map((trigger) => {
+    const request: MatchRequest = {
+      trigger: toMatchTrigger(tenant, trigger),
+      keys: keysOf(trigger),
+    };
+    return JSON.stringify(request);
+  });
+  const pauses = new Map<string, number>();
+  const onPaused = (expression: string, until: number) => void pauses.set(expression, until);
+  const results = await evaluateUnlessPaused<MatchResult>({ ...options, onPaused }, tenant, {
     language: "match",
-    expressions: triggers.map((trigger) => {
-      const request: MatchRequest = {
-        trigger: toMatchTrigger(tenant, trigger),
-        keys: keysOf(trigger),
-      };
-      return JSON.stringify(request);
-    }),
+    expressions,
     payload: { source, content_type, headers },
     event: toMatchEvent(tenant, event),
     data: body,
     timeoutMs: SANDBOX_TIMEOUT_MS,
   });
-  return results.map((result) =>
+  return results.map((result, index) =>
     "problem" in result
-      ? { matched: false, reasons: [notComparedReason(result.problem)], readKey: () => "" }
+      ? {
+          matched: false,
+          reasons: [notComparedReason(result)],
+          readKey: () => "",
+          pausedUntil: pauses.get(expressions[index] as string),
+        }
       : { ...result.verdict, readKey: (key) => result.keys[key] ?? "" },
   );
 }
 
-const notComparedReason = (problem: string): Reason => ({
+const notComparedReason = ({
+  problem,
+  isOverrun,
+}: {
+  problem: string;
+  isOverrun?: true;
+}): Reason => ({
   on: "param",
   holds: false,
   message: `the event could not be compared with the params and the filter: ${problem}`,
+  ...(isOverrun && { overrun: true }),
 });
 
 const toMatchEvent = (tenant: string, event: NewEvent) => ({

@@ -7,7 +7,10 @@ const LIMIT: EvaluationResult = {
   error: "code_timeout",
   message: "exceeds the time limit of 1 s",
 };
-const PAUSED = { problem: "expression has exceeded its limits, and is not evaluated for 10 s" };
+const PAUSED = {
+  problem: "expression has exceeded its limits, and is not evaluated for 10 s",
+  isOverrun: true,
+};
 
 /** A sandbox that evaluates batches when the test calls `run`. The filter `slow` exceeds its limits. */
 function setUp() {
@@ -52,7 +55,7 @@ it("pauses a filter that exceeds its limits, even in batches that are queued alr
   const events = [filters(["slow"], {}), filters(["slow"], {}), filters(["slow", "fast"], {})];
   const ofOtherTenant = otherTenantFilters(["slow"], {});
   await run();
-  const overrun = { problem: "expression exceeds the time limit of 1 s" };
+  const overrun = { problem: "expression exceeds the time limit of 1 s", isOverrun: true };
   expect(await Promise.all(events)).toEqual([[overrun], [PAUSED], [PAUSED, { holds: true }]]);
   expect(await ofOtherTenant).toEqual([overrun]); // each tenant has its own pauses
   expect(started).toEqual([["slow"], ["slow"], ["fast"]]);

@@ -1,7 +1,7 @@
 /**
- * Evaluates the filters of events in the sandbox. Senders wait for the result, so a filter that
- * exceeds its limits must not delay the events behind it: such a filter is paused, and queued
- * batches that contain it are evaluated without it.
+ * Evaluates the filters of events in the sandbox. A filter that exceeds its limits must not delay the
+ * events behind it: such a filter is paused, and queued batches that contain it are evaluated without
+ * it. The caller can match these events again after the pause.
  */
 import { type ExpressionBatch, evaluateBatch } from "@signalbox/rules/flows/evaluate-batch.ts";
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
@@ -35,6 +35,10 @@ export interface FilterOptions {
   now: () => number;
   /** The maximum time that a batch waits for the sandbox. */
   maxWaitMs?: number | undefined;
+  /** Ends the evaluation. */
+  signal?: AbortSignal | undefined;
+  /** Called for each expression that was not evaluated because it is paused. */
+  onPaused?: ((expression: string, until: number) => void) | undefined;
 }
 
 export const evaluateFilters =
@@ -51,10 +55,10 @@ export const evaluateFilters =
  * Returns one item per expression: its result, or a problem if it is paused or exceeds its limits.
  */
 export async function evaluateUnlessPaused<Result extends object>(
-  { evaluate, now, maxWaitMs }: FilterOptions,
+  { evaluate, now, maxWaitMs, signal, onPaused = () => {} }: FilterOptions,
   tenant: string,
   batch: ExpressionBatch,
-): Promise<(Result | { problem: string })[]> {
+): Promise<(Result | { problem: string; isOverrun?: true })[]> {
   const { language, expressions } = batch;
   const state = states.get(evaluate) ?? {
     pausedUntil: new BoundedMap<string, number>(MAX_PAUSED),
@@ -68,6 +72,9 @@ export async function evaluateUnlessPaused<Result extends object>(
   for (;;) {
     const active = [...new Set(expressions)].filter((expression) => !isPaused(expression));
     const pending = { keys: active.map(keyOf), controller: new AbortController() };
+    const onAbort = () => pending.controller.abort(signal?.reason);
+    signal?.throwIfAborted();
+    signal?.addEventListener("abort", onAbort, { once: true });
     state.pending.add(pending);
     try {
       const results =
@@ -82,14 +89,21 @@ export async function evaluateUnlessPaused<Result extends object>(
       for (const [index, result] of results.entries())
         if ("isOverrun" in result) pause(state, pending.keys[index] as string, now() + PAUSE_MS);
       return expressions.map((expression) => {
-        const result = results[active.indexOf(expression)] ?? PAUSED;
-        return "problem" in result ? { problem: String(result.problem) } : result;
+        const result = results[active.indexOf(expression)];
+        if (!result) {
+          onPaused(expression, state.pausedUntil.get(keyOf(expression)) ?? now());
+          return PAUSED;
+        }
+        if (!("problem" in result)) return result;
+        const problem = String(result.problem);
+        return "isOverrun" in result ? { problem, isOverrun: true } : { problem };
       });
     } catch (error) {
       // An expression of this batch was paused: evaluate the others.
       if (error !== PAUSED) throw error;
     } finally {
       state.pending.delete(pending);
+      signal?.removeEventListener("abort", onAbort);
     }
   }
 }
@@ -97,7 +111,8 @@ export async function evaluateUnlessPaused<Result extends object>(
 /** The result of a paused expression, and the reason with which its pending batches are aborted. */
 const PAUSED = {
   problem: `expression has exceeded its limits, and is not evaluated for ${PAUSE_MS / 1000} s`,
-};
+  isOverrun: true,
+} as const;
 
 function pause({ pausedUntil, pending }: FilterState, key: string, until: number): void {
   pausedUntil.set(key, until);

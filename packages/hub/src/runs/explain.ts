@@ -278,7 +278,11 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
           (trigger === undefined || node_id === trigger),
       );
       const { runs } = await withPayload(event, (withBody) =>
-        planEvent({ tenant, event: withBody }, considered, { ...options, cause: "replay" }),
+        planEvent({ tenant, event: withBody }, considered, {
+          ...options,
+          cause: "replay",
+          decidesPaused: true,
+        }),
       );
       const ids = await store.queueRuns(runs);
       return {

@@ -1,14 +1,18 @@
 /**
- * Plans the runs that an event starts, before the event is stored. Triggers are cached by source and
+ * Plans the runs that an event starts, before the event is stored. An event that is not compared in time
+ * is stored first; see deferred-matching.ts. Triggers are cached by source and
  * type, so the cost of an event does not depend on the number of other triggers. A plan contains the
  * revision of the triggers, and the store rejects it if the triggers have changed.
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { breakerReason, type Trip } from "@signalbox/rules/match/breaker.ts";
+import { FILTER_TIMEOUT_MS } from "@signalbox/rules/match/filter.ts";
 import { wrapStoreErrors } from "../ingest/wrap-store-errors.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
+import type { Timers } from "../lib/timers.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
+import type { TriggerKey } from "../store/matching-store.ts";
 import type { EventPlan, NewRun, PlannedVerdict } from "../store/run-store.ts";
 import type { AppendRequest, NewEvent, Store } from "../store/store.ts";
 import { type ComparedEvent, compareTriggers, type TriggerMatch } from "./compare-triggers.ts";
@@ -26,15 +30,43 @@ export interface MatcherOptions {
   maxLoops: number;
 }
 
-interface Plan {
+/** How long a request waits until its events are compared. */
+export interface MatchLimit {
+  ms: number;
+  timers: Pick<Timers, "after">;
+}
+
+export interface Plan<OfEvent = PausablePlan> {
   revision: number;
   /** One plan per event of the request; empty if no event has a candidate trigger. */
-  events: readonly EventPlan[];
+  events: readonly OfEvent[];
+}
+
+/** The comparison of an event with some triggers that goes on after the time limit. */
+export interface LatePlan {
+  triggers: TriggerKey[];
+  /** Undefined if the comparison has failed or was aborted. It never rejects. */
+  plan: Promise<PausablePlan | undefined>;
+  /** Ends the comparison. */
+  abort(): void;
+}
+
+/** A plan whose verdicts and runs are those of the triggers that were compared in time. */
+export interface LimitedPlan extends PausablePlan {
+  late?: LatePlan;
 }
 
 export interface Matcher {
   /** Synchronous if, according to the cache, no trigger listens to the events. */
   plan(request: AppendRequest): MaybePromise<Plan>;
+  /** Like `plan`, with a time limit. */
+  planWithin(request: AppendRequest, limit: MatchLimit): MaybePromise<Plan<LimitedPlan>>;
+  /** Compares a stored event with those of the triggers that still listen to it. */
+  planTriggers(
+    compared: ComparedEvent,
+    triggers: readonly TriggerKey[],
+    planOptions: Pick<PlanOptions, "decidesPaused">,
+  ): Promise<Plan>;
   /** Called when the store has rejected a plan of the tenant. */
   invalidate(tenant: string): void;
   close(): void;
@@ -53,7 +85,7 @@ interface Candidates {
 }
 
 const NO_CANDIDATES: Candidates = { revision: 0, triggers: [] };
-const NO_PLANS: readonly EventPlan[] = [];
+const NO_PLANS: readonly never[] = [];
 
 export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
   const cache = new BoundedMap<string, CachedTriggers>(10_000);
@@ -82,67 +114,159 @@ export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
     return candidates;
   };
 
-  const planAll = async ({ tenant, events, data }: AppendRequest): Promise<Plan> => {
+  /** The triggers that listen to each event. */
+  const findCandidates = async ({ tenant, events }: AppendRequest): Promise<Candidates[]> => {
     for (;;) {
       const candidates: Candidates[] = [];
       for (const event of events)
         candidates.push(findCached(tenant, event) ?? (await lookUp(tenant, event)));
       const revision = candidates[0]?.revision ?? 0;
       // A plan has one revision. If triggers changed between two lookups, look them up again.
-      if (candidates.some((ofEvent) => ofEvent.revision !== revision)) continue;
-      if (candidates.every(({ triggers }) => triggers.length === 0))
-        return { revision, events: NO_PLANS };
-      const plans: EventPlan[] = [];
-      for (const [index, event] of events.entries())
-        plans.push(
-          await planEvent(
-            { tenant, event, data: data?.[index] },
-            candidates[index]?.triggers ?? [],
-            options,
-          ),
-        );
-      return { revision, events: plans };
+      if (candidates.every((ofEvent) => ofEvent.revision === revision)) return candidates;
     }
   };
 
+  const planAll = async <OfEvent>(
+    request: AppendRequest,
+    planOne: (compared: ComparedEvent, triggers: readonly StoredTrigger[]) => Promise<OfEvent>,
+  ): Promise<Plan<OfEvent>> => {
+    const { tenant, events, data } = request;
+    const candidates = await findCandidates(request);
+    const revision = candidates[0]?.revision ?? 0;
+    if (candidates.every(({ triggers }) => triggers.length === 0))
+      return { revision, events: NO_PLANS };
+    // In parallel, so that the filters of a request are evaluated in one batch.
+    const plans = await Promise.all(
+      events.map((event, index) =>
+        planOne({ tenant, event, data: data?.[index] }, candidates[index]?.triggers ?? []),
+      ),
+    );
+    return { revision, events: plans };
+  };
+
+  /** Plans without a lookup if, according to the cache, no trigger listens to the events. */
+  const orNoPlans = <OfEvent>(
+    request: AppendRequest,
+    planOne: (compared: ComparedEvent, triggers: readonly StoredTrigger[]) => Promise<OfEvent>,
+  ): MaybePromise<Plan<OfEvent>> => {
+    const revision = cache.get(request.tenant)?.revision;
+    const isUnheard = (event: NewEvent) => findCached(request.tenant, event)?.triggers.length === 0;
+    return revision !== undefined && request.events.every(isUnheard)
+      ? { revision, events: NO_PLANS }
+      : planAll(request, planOne);
+  };
+
   return {
-    plan(request) {
-      const revision = cache.get(request.tenant)?.revision;
-      if (revision !== undefined)
-        if (
-          request.events.every((event) => findCached(request.tenant, event)?.triggers.length === 0)
-        )
-          return { revision, events: NO_PLANS };
-      return planAll(request);
+    plan: (request) =>
+      orNoPlans(request, (compared, triggers) => planEvent(compared, triggers, options)),
+    planWithin: (request, limit) =>
+      orNoPlans(request, (compared, triggers) => planWithin(compared, triggers, limit, options)),
+    async planTriggers({ tenant, event }, keys, planOptions) {
+      const wanted = new Set(keys.map(textOf));
+      return planAll({ tenant, events: [event] }, (compared, triggers) =>
+        planEvent(
+          compared,
+          triggers.filter((trigger) => wanted.has(textOf(trigger))),
+          { ...options, ...planOptions },
+        ),
+      );
     },
     invalidate: (tenant) => cache.delete(tenant),
     close: unsubscribe,
   };
 }
 
-export type PlanOptions = Omit<MatcherOptions, "store"> & { cause?: "event" | "replay" };
+export type PlanOptions = Omit<MatcherOptions, "store"> & {
+  cause?: "event" | "replay";
+  signal?: AbortSignal;
+  /** A trigger whose filter is paused does not fire; otherwise it is in `paused`. */
+  decidesPaused?: boolean;
+};
+
+const textOf = ({ flow_id, node_id }: TriggerKey): string => JSON.stringify([flow_id, node_id]);
+
+/** A plan without a verdict of triggers whose filters are paused. */
+export interface PausablePlan extends EventPlan {
+  paused?: { triggers: TriggerKey[]; until: number };
+}
+
+export const mergePlans = (plans: readonly PausablePlan[]): PausablePlan => {
+  const paused = plans.flatMap((plan) => plan.paused ?? []);
+  return {
+    verdicts: plans.flatMap(({ verdicts }) => verdicts),
+    runs: plans.flatMap(({ runs }) => runs),
+    ...(paused.length > 0 && {
+      paused: {
+        triggers: paused.flatMap(({ triggers }) => triggers),
+        until: Math.max(...paused.map(({ until }) => until)),
+      },
+    }),
+  };
+};
+
+/** Triggers without a filter are decided in time, even if the filters of other triggers are slow. */
+async function planWithin(
+  compared: ComparedEvent,
+  triggers: readonly StoredTrigger[],
+  limit: MatchLimit,
+  options: PlanOptions,
+): Promise<LimitedPlan> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const groups = [...Map.groupBy(triggers, ({ config }) => Boolean(config.filter)).values()];
+  const decided = new Map<readonly StoredTrigger[], PausablePlan>();
+  const plannings = groups.map(async (group) => {
+    const plan = await planEvent(compared, group, { ...options, signal });
+    decided.set(group, plan);
+    return plan;
+  });
+  const planning = Promise.all(plannings).then(mergePlans);
+  const plan = await endWithin(planning, limit);
+  if (plan) return plan;
+  const open = groups.filter((group) => !decided.has(group));
+  const late = Promise.all(plannings.filter((_, index) => open.includes(groups[index] ?? [])));
+  return {
+    ...mergePlans([...decided.values()]),
+    late: {
+      triggers: open.flat(),
+      plan: late.then(mergePlans).catch(() => undefined),
+      abort: () => controller.abort(),
+    },
+  };
+}
 
 /** Compares an event with triggers. Returns a verdict for each trigger, and a run for each match. */
 export async function planEvent(
   compared: ComparedEvent,
   triggers: readonly StoredTrigger[],
   options: PlanOptions,
-): Promise<EventPlan> {
+): Promise<PausablePlan> {
   if (triggers.length === 0) return { verdicts: [], runs: [] };
   const { event } = compared;
   // A replay starts a new chain, even if a run caused the event.
   const causes = options.cause === "replay" ? { depth: 0, chain: [] } : causesOf(event);
   const matches = await compareTriggers(compared, triggers, options);
+  const paused: TriggerKey[] = [];
+  let pausedUntil = 0;
   const verdicts: EventPlan["verdicts"] = [];
   const runs: NewRun[] = [];
   for (const [index, trigger] of triggers.entries()) {
     const { flow_id, node_id, version } = trigger;
-    const { readKey, ...verdict } = matches[index] as TriggerMatch;
+    const { readKey, pausedUntil: until, ...verdict } = matches[index] as TriggerMatch;
+    if (until !== undefined && !options.decidesPaused) {
+      paused.push({ flow_id, node_id });
+      pausedUntil = Math.max(pausedUntil, until);
+      continue;
+    }
     const planned = applyBreaker({ flow_id, node_id, version, ...verdict }, causes, options);
     verdicts.push(planned);
     if (planned.matched) runs.push(createRun(trigger, event, readKey, causes, options));
   }
-  return { verdicts, runs };
+  return {
+    verdicts,
+    runs,
+    ...(paused.length > 0 && { paused: { triggers: paused, until: pausedUntil } }),
+  };
 }
 
 function createRun(
@@ -187,8 +311,18 @@ const cacheKey = ({ source, source_id, type }: NewEvent): string =>
 
 type Causes = ReturnType<typeof causesOf>;
 
+/** Resolves with undefined if the plan takes longer. */
+const endWithin = <Planned>(
+  planning: Promise<Planned>,
+  { ms, timers }: MatchLimit,
+): Promise<Planned | undefined> =>
+  new Promise((resolve, reject) => {
+    const cancel = timers.after(ms, () => resolve(undefined));
+    planning.finally(cancel).then(resolve, reject);
+  });
+
 /**
- * Prevents the match if the causation chain is too long. If the flow has caused the event itself, adds
+ * Reports a filter that exceeds its limits, so that its flow gets a warning. Prevents the match if the causation chain is too long. If the flow has caused the event itself, adds
  * the limit that the store checks: it counts how many times a flow triggers itself.
  */
 function applyBreaker(
@@ -196,8 +330,10 @@ function applyBreaker(
   { depth, chain }: Causes,
   { maxChain, maxLoops }: PlanOptions,
 ): PlannedVerdict {
-  if (!verdict.matched) return verdict;
   const withReason = (trip: Trip) => ({ ...trip, reason: breakerReason(trip) });
+  if (verdict.reasons.some(({ overrun }) => overrun))
+    return { ...verdict, breaker: withReason({ limit: "filter", max: FILTER_TIMEOUT_MS / 1000 }) };
+  if (!verdict.matched) return verdict;
   if (depth >= maxChain) {
     const breaker = withReason({ limit: "chain", max: maxChain });
     return { ...verdict, matched: false, reasons: [...verdict.reasons, breaker.reason], breaker };

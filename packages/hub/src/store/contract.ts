@@ -16,6 +16,7 @@ import { grantsContract } from "./contract/grants.ts";
 import { legacyFlowsContract } from "./contract/legacy-flows.ts";
 import { listContract } from "./contract/list.ts";
 import { markContract } from "./contract/mark.ts";
+import { matchingContract } from "./contract/matching.ts";
 import { noticesContract } from "./contract/notices.ts";
 import { oauthContract } from "./contract/oauth.ts";
 import { payloadContract } from "./contract/payload.ts";
@@ -86,6 +87,7 @@ const suites: Record<string, Suite> = {
   lanes: runLanesContract,
   "events with runs": runEventsContract,
   "circuit breakers": breakersContract,
+  "events that are not matched yet": matchingContract,
   "random sequences of run operations": runModelContract,
 };
 

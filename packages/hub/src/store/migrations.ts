@@ -851,4 +851,19 @@ export const migrations: readonly Migration[] = [
       "CREATE INDEX runs_due ON runs (tenant_id, app, flow_id, due_at, id) WHERE status IN ('queued', 'waiting')",
     ],
   },
+  {
+    name: "events that are not matched yet",
+    statements: [
+      `CREATE TABLE matching_events (
+        tenant_id TEXT NOT NULL,
+        event_id TEXT NOT NULL,
+        triggers TEXT NOT NULL,
+        due_at BIGINT NOT NULL,
+        attempts BIGINT NOT NULL DEFAULT 0,
+        PRIMARY KEY (tenant_id, event_id)
+      ) CLUSTERED`,
+      "CREATE INDEX matching_events_tenant ON matching_events (tenant_id, due_at)",
+      "CREATE INDEX matching_events_due ON matching_events (due_at)",
+    ],
+  },
 ];

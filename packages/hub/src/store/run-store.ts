@@ -1,10 +1,12 @@
 /** Runs and their steps. The store is the queue: every stored run is executed until it ends. */
+
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { LargeJson, MaybeLarge, MixedJson } from "@signalbox/rules/large-json.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
 import type { FlowGraph } from "./flow-store.ts";
+import type { DeferredMatch } from "./matching-store.ts";
 import type { Page } from "./page.ts";
 
 /**
@@ -464,4 +466,6 @@ export interface EventPlan {
   verdicts: PlannedVerdict[];
   /** One run for each verdict that matched, in the same order. */
   runs: NewRun[];
+  /** Set if some triggers are compared with the event after it was stored. */
+  deferred?: DeferredMatch;
 }

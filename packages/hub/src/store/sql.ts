@@ -36,6 +36,8 @@ export type Notice =
   | { topic: "changed"; tenant: string; ids: readonly string[] }
   /** Runs can be claimed from `due` on. */
   | { topic: "runs"; due: number }
+  /** Events that are not matched yet can be claimed from `due` on. */
+  | { topic: "matching"; due: number }
   /** A schedule is due at this time. */
   | { topic: "schedules"; due: number }
   /** Steps of these runs were saved; see `enableStepNotices`. */

@@ -8,6 +8,7 @@ import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { ConnectionStore } from "./connection-store.ts";
 import type { FlowStore } from "./flow-store.ts";
 import type { ConnectionGrantStore } from "./grant-store.ts";
+import type { MatchingStore } from "./matching-store.ts";
 import type { OAuthStore } from "./oauth-store.ts";
 import type { LargePack } from "./packs.ts";
 import type { Page } from "./page.ts";
@@ -41,7 +42,8 @@ export interface CheckResult {
   head_sha: string | null;
 }
 
-export type TriggerStatus = "pending" | "running" | "succeeded" | "failed";
+/** `matching`: the event is not matched yet; see matching-store.ts. */
+export type TriggerStatus = "matching" | "pending" | "running" | "succeeded" | "failed";
 
 /** A stored event without its payload. */
 export interface EventRow extends Summary {
@@ -660,6 +662,7 @@ export interface Store
     SubscriptionStore,
     FlowStore,
     RunStore,
+    MatchingStore,
     ScheduleStore,
     SecretStore,
     ConnectionStore,

@@ -318,6 +318,7 @@ export const tenantTables: readonly TenantTable[] = [
     json: ["reasons"],
     flags: ["matched"],
   },
+  { name: "matching_events", key: ["event_id"], omitted: ["triggers", "due_at", "attempts"] },
   {
     // The export adds the payload, which is in `packs`.
     name: "events",

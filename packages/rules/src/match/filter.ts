@@ -5,7 +5,10 @@ import { evaluateExpression, isJsonataFunction } from "./expression.ts";
 export const MAX_FILTER_LENGTH = 2000;
 export const FILTER_TIMEOUT_MS = 1000;
 
-export type FilterResult = { holds: boolean } | { problem: string };
+export type FilterResult =
+  | { holds: boolean }
+  /** `isOverrun`: the filter exceeds its limits. */
+  | { problem: string; isOverrun?: true };
 
 /** Evaluates filters on one event, and returns the results in the same order. */
 export type EvaluateFilters = (

@@ -53,6 +53,8 @@ export interface Reason {
   holds: boolean;
   /** A message for people, such as `issue.number is 7, wanted gt 10`. */
   message: string;
+  /** The filter exceeds its limits. */
+  overrun?: true;
 }
 
 export interface Verdict {
@@ -112,7 +114,12 @@ function filterInput({ id, source, type, data, receivedAt }: MatchEvent): Json {
 
 const filterReason = (result: FilterResult): Reason =>
   "problem" in result
-    ? { on: "filter", holds: false, message: `the filter failed: ${result.problem}` }
+    ? {
+        on: "filter",
+        holds: false,
+        message: `the filter failed: ${result.problem}`,
+        ...(result.isOverrun && { overrun: true }),
+      }
     : {
         on: "filter",
         holds: result.holds,

@@ -65,6 +65,7 @@ export async function startObjectHub(options: ObjectHubOptions) {
     openCommand: "impossible",
     readWebFile: createReadWebFile(env.ASSETS),
     evaluate: createEvaluateInProcess({ engine, runIsolated }),
+    evaluatesInBackground: false,
     makeHmacKey: webHmacKey,
     sha256Hex,
     timers,

@@ -156,6 +156,7 @@ async function startOnce(
       openCommand: settings.allowCommands === "on" ? openCommand : undefined,
       readWebFile: createReadWebFile(),
       evaluate: sandbox.evaluate,
+      evaluatesInBackground: true,
       makeHmacKey: nodeHmacKey,
       sha256Hex: nodeSha256Hex,
       timers: systemTimers,

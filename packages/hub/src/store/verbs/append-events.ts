@@ -20,9 +20,10 @@ import {
 } from "../sql.ts";
 import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../store.ts";
 import type { PlannedEvent } from "./breakers.ts";
-import { storePlans } from "./event-plans.ts";
+import { isOfConnection, storePlans } from "./event-plans.ts";
 import { packCheckResult } from "./event-rows.ts";
 import { lockOrCreateTenants, type TenantHead } from "./lock-tenants.ts";
+import { type DeferredEvent, deferMatching } from "./matching.ts";
 
 interface EventPosition {
   id: string;
@@ -61,6 +62,7 @@ export function* appendEvents(
   const events: Value[][] = [];
   const packer = createPacker(dialect);
   const planned: PlannedEvent[] = [];
+  const deferred: DeferredEvent[] = [];
 
   const outcomes = batch.map(
     ({ tenant, events: requested, skipQuota, plan }): AppendResult | StalePlan => {
@@ -97,6 +99,7 @@ export function* appendEvents(
         events.push(eventValues(tenant, head.seq, event, position, skipQuota));
         positions.set(key, { id: event.id, seq: head.seq });
         const eventPlan = plan?.events[index];
+        if (eventPlan?.deferred) deferred.push({ tenant, id: event.id, ...eventPlan.deferred });
         if (eventPlan)
           planned.push({
             ...eventPlan,
@@ -114,6 +117,7 @@ export function* appendEvents(
   yield* insert("events", EVENT_COLUMNS, events);
   yield* insert("packs", PACK_COLUMNS, packer.finish());
   const tripped = yield* storePlans(dialect, planned);
+  yield* deferMatching(dialect, deferred);
   yield* incrementCounters(growths, heads);
   for (const tenant of growths.keys())
     yield* notify({ topic: "events", tenant, seq: (heads.get(tenant) as TenantHead).seq });
@@ -155,13 +159,6 @@ function* findStored(
   }
   return positions;
 }
-
-/**
- * Whether a connection sent the event: then its source is the connection's id, from
- * connections/connection-id.ts. The source of a webhook endpoint is a kind, such as `github`.
- */
-const isOfConnection = ({ source, source_id }: NewEvent): boolean =>
-  source === source_id && /-[a-z2-9]{6}$/.test(source);
 
 /** An event without a delivery id has no duplicates. The lengths make the key unambiguous. */
 const keyOf = (

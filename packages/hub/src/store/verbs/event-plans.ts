@@ -2,9 +2,10 @@
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
 import type { LaneLimit, TrippedTrigger } from "../run-store.ts";
 import { type Dialect, insert, type Value, type Verb } from "../sql.ts";
+import type { NewEvent } from "../store.ts";
 import { loadLoopGuard, type PlannedEvent } from "./breakers.ts";
 import { addRuns } from "./queue-runs.ts";
-import { markEventsPending } from "./run-events.ts";
+import { markEventsPending, type updateEventStatus } from "./run-events.ts";
 
 const VERDICT_COLUMNS = [
   "tenant_id",
@@ -23,20 +24,28 @@ const LATER_FIRING =
   "ON CONFLICT (flow_id, node_id) DO UPDATE SET fired_at = excluded.fired_at " +
   "WHERE trigger_firings.fired_at <= excluded.fired_at - 1000";
 
+/**
+ * Whether a connection sent the event: then its source is the connection's id, from
+ * connections/connection-id.ts. The source of a webhook endpoint is a kind, such as `github`.
+ */
+export const isOfConnection = ({
+  source,
+  source_id,
+}: Pick<NewEvent, "source" | "source_id">): boolean =>
+  source === source_id && /-[a-z2-9]{6}$/.test(source);
+
 /** Returns the triggers that were stopped by a circuit breaker. */
 export function* storePlans(
   dialect: Dialect,
   planned: readonly PlannedEvent[],
+  updateEvents: typeof updateEventStatus = markEventsPending,
 ): Verb<TrippedTrigger[]> {
   // No trigger listens to most events.
   if (planned.length === 0) return [];
   const guard = yield* loadLoopGuard(dialect, planned);
   const runs = planned.flatMap((event) => event.runs);
   // An input may be gathered into an existing run; the event is then linked to that run.
-  const ids =
-    runs.length === 0
-      ? []
-      : yield* addRuns(dialect, runs, { updateEvents: markEventsPending, guard });
+  const ids = runs.length === 0 ? [] : yield* addRuns(dialect, runs, { updateEvents, guard });
   let nextRun = 0;
   const verdicts: Value[][] = [];
   const firings = new Map<string, Value[]>();

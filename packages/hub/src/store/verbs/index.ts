@@ -6,6 +6,7 @@ import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import type { ConnectionStore } from "../connection-store.ts";
 import type { FlowStore } from "../flow-store.ts";
 import type { ConnectionGrantStore } from "../grant-store.ts";
+import type { MatchingStore } from "../matching-store.ts";
 import type { OAuthStore } from "../oauth-store.ts";
 import type { PeopleStore } from "../people-store.ts";
 import type { RedeliveryStore } from "../redelivery-store.ts";
@@ -78,6 +79,14 @@ import {
   takeAuthorization,
 } from "./grants.ts";
 import { migrateLegacyFlows } from "./legacy-flows.ts";
+import {
+  claimMatching,
+  countMatching,
+  finishMatching,
+  listDeferred,
+  nextMatchingDue,
+  releaseMatching,
+} from "./matching.ts";
 import {
   createOAuthGrant,
   decideOAuthGrant,
@@ -210,6 +219,7 @@ const checkWritable = (at: number) =>
   );
 
 export type Verbs = EventStore &
+  MatchingStore &
   TenantStore &
   PeopleStore &
   TenantDataStore &
@@ -258,6 +268,12 @@ const readsThenDecodes = <Run>(run: Run) => ({ writes: false, thenDecodes: true,
 
 export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTable => ({
   appendEvents: writes((batch, quota) => appendEvents(dialect, batch, quota)),
+  claimMatching: writes((claim) => claimMatching(dialect, claim)),
+  finishMatching: writes((finished) => finishMatching(dialect, finished)),
+  releaseMatching: writes((refs, due) => releaseMatching(dialect, refs, due)),
+  listDeferred: reads(listDeferred),
+  nextMatchingDue: reads(nextMatchingDue),
+  countMatching: reads(countMatching),
   pendingStatus: reads(pendingStatus),
   countPending: reads(countPending),
   listEvents: reads(listEvents),

@@ -15,8 +15,9 @@ interface EventKey {
   seq: number;
 }
 
+/** An event that is not compared with all triggers yet can still start runs. */
 const HAS_NO_OPEN_RUN =
-  "NOT EXISTS (SELECT 1 FROM run_events l JOIN runs r ON r.id = l.run_id " +
+  "NOT EXISTS (SELECT 1 FROM matching_events m WHERE m.tenant_id = events.tenant_id AND m.event_id = events.id) AND NOT EXISTS (SELECT 1 FROM run_events l JOIN runs r ON r.id = l.run_id " +
   "WHERE l.event_id = events.id AND l.tenant_id = events.tenant_id AND r.finished_at IS NULL)";
 
 export function* sweep(dialect: Dialect, retention: Retention): Verb<SweepResult> {

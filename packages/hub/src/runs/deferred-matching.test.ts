@@ -1,0 +1,367 @@
+import type { Evaluate, EvaluationResult } from "@signalbox/rules/flows/evaluation.ts";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createLargeReads } from "../inbox/large-reads.ts";
+import { utf8 } from "../lib/bytes.ts";
+import { createIds } from "../lib/ids.ts";
+import { createTestTimers, type TestTimers } from "../lib/test-timers.ts";
+import { type Append, createAppend } from "../pipeline.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { eventTrigger, makeFlow, publish } from "../store/contract/flow-sample.ts";
+import { appendRequest, START, sampleEvent } from "../store/contract/sample.ts";
+import type { StoredFlow } from "../store/flow-store.ts";
+import { createGroupCommit } from "../store/group-commit.ts";
+import type { NewEvent, Store } from "../store/store.ts";
+import { createDeferredMatching, type DeferredMatching } from "./deferred-matching.ts";
+import { createMatcher } from "./matcher.ts";
+
+const TENANT = "acme";
+const WITHIN_MS = 20;
+
+let store: Store;
+let hubs: Hub[];
+
+interface Hub {
+  timers: TestTimers;
+  matching: DeferredMatching;
+  append: Append;
+  /** The evaluations that have not ended. */
+  pending: {
+    expressions: readonly string[];
+    end(result: EvaluationResult): void;
+    isAborted: boolean;
+  }[];
+  errors: unknown[];
+  trips: unknown[];
+  /** Advances the clock, and runs what is due. */
+  advance(ms: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+beforeEach(() => {
+  store = openSqlite(`${tempFolder()}/hub.db`);
+  hubs = [];
+});
+
+afterEach(async () => {
+  for (const hub of hubs) await hub.close();
+  await store.close();
+});
+
+const holds: EvaluationResult = { log: [], output: [{ holds: true }] };
+const exceeds: EvaluationResult = {
+  log: [],
+  error: "code_timeout",
+  message: "exceeds the time limit of 1 s",
+};
+
+/** A process with the store. The test ends its evaluations. */
+function startHub({
+  hubStore = store,
+  at = START,
+  isBlocking = false,
+}: {
+  hubStore?: Store;
+  at?: number;
+  isBlocking?: boolean;
+} = {}): Hub {
+  const timers = createTestTimers(at);
+  const pending: Hub["pending"] = [];
+  const errors: unknown[] = [];
+  const trips: unknown[] = [];
+  const evaluate: Evaluate = (evaluation, { signal }) => {
+    const { promise, resolve, reject } = Promise.withResolvers<EvaluationResult>();
+    const expressions = "expressions" in evaluation ? evaluation.expressions : [];
+    const entry = { expressions, end: resolve, isAborted: false };
+    pending.push(entry);
+    signal.addEventListener("abort", () => {
+      entry.isAborted = true;
+      reject(signal.reason);
+    });
+    return promise;
+  };
+  const { now } = timers;
+  const matcher = createMatcher({
+    store: hubStore,
+    evaluate,
+    now,
+    newId: createIds({ now }),
+    maxChain: 5,
+    maxLoops: 30,
+  });
+  const matching = createDeferredMatching({
+    store: hubStore,
+    matcher,
+    largeReads: createLargeReads(),
+    timers,
+    withinMs: isBlocking ? undefined : WITHIN_MS,
+    onTripped: (_, tripped) => trips.push(tripped),
+    onError: (error) => errors.push(error),
+  });
+  const commit = createGroupCommit({ store: hubStore, quota: null });
+  const advance = async (ms: number) => {
+    for (let part = 0; part < 8; part += 1) {
+      timers.advance(part === 0 ? ms : 0);
+      await new Promise(setImmediate);
+    }
+  };
+  const hub: Hub = {
+    timers,
+    matching,
+    append: createAppend({ matcher: matching, commit }),
+    pending,
+    errors,
+    trips,
+    advance,
+    async close() {
+      let isClosed = false;
+      const closing = matching.close().finally(() => {
+        isClosed = true;
+      });
+      while (!isClosed) await advance(0);
+      matcher.close();
+      await closing;
+    },
+  };
+  hubs.push(hub);
+  return hub;
+}
+
+const publishFilter = async (filter = "data.n > 1") =>
+  publish(store, await makeFlow(store), { triggers: [eventTrigger({ config: { filter } })] });
+
+const createEvent = (n = 2, overrides: Partial<NewEvent> = {}) =>
+  sampleEvent({ body: utf8(JSON.stringify({ n })), ...overrides });
+const statusOf = async ({ id }: NewEvent) => (await store.getEvent(TENANT, id))?.trigger_status;
+const countRuns = async () => (await store.listRuns({ tenant: TENANT, limit: 100 })).length;
+
+/** Waits until the filters of the hub's events are being evaluated. */
+const untilPending = (hub: Hub, count = 1) =>
+  vi.waitFor(async () => {
+    await hub.advance(0);
+    expect(hub.pending).toHaveLength(count);
+  });
+
+/** Stores an event whose filter is not evaluated in time. */
+async function appendLate(hub: Hub, event: NewEvent): Promise<void> {
+  const before = hub.pending.length;
+  const appending = hub.append(appendRequest([event]));
+  await untilPending(hub, before + 1);
+  await hub.advance(WITHIN_MS);
+  expect(await appending).toMatchObject({ outcome: "stored" });
+}
+
+test("stores the runs together with the event if its filter is evaluated in time", async () => {
+  await publishFilter();
+  const hub = startHub();
+  const event = createEvent();
+  const appending = hub.append(appendRequest([event]));
+  await untilPending(hub);
+  await hub.advance(WITHIN_MS - 1);
+  hub.pending[0]?.end(holds);
+  await appending;
+  expect(await statusOf(event)).toBe("pending");
+  expect(await countRuns()).toBe(1);
+  expect(await store.nextMatchingDue()).toBeNull();
+});
+
+test("stores an event whose filter takes longer, and its runs when the filter is evaluated", async () => {
+  await publishFilter();
+  const hub = startHub();
+  const event = createEvent();
+  await appendLate(hub, event);
+  expect(await statusOf(event)).toBe("matching");
+  expect(await countRuns()).toBe(0);
+  hub.pending[0]?.end(holds);
+  await hub.advance(0);
+  expect(await statusOf(event)).toBe("pending");
+  expect(await countRuns()).toBe(1);
+  // The filter was evaluated once.
+  expect(hub.pending).toHaveLength(1);
+  expect(hub.matching.countActive()).toBe(0);
+});
+
+test("matches an event without a match after it was stored", async () => {
+  await publishFilter();
+  const hub = startHub();
+  const event = createEvent();
+  await appendLate(hub, event);
+  hub.pending[0]?.end({ log: [], output: [{ holds: false }] });
+  await hub.advance(0);
+  expect(await statusOf(event)).toBeNull();
+  expect(await store.listVerdicts(TENANT, event.id)).toMatchObject([{ matched: false }]);
+});
+
+test("compares an event with the new version of a trigger, but not with new triggers", async () => {
+  const flow = await publishFilter();
+  const hub = startHub();
+  const event = createEvent();
+  await appendLate(hub, event);
+  await publish(store, flow, { triggers: [eventTrigger({ config: { filter: "data.n > 0" } })] });
+  await publishFilter("data.n > 5");
+  hub.pending[0]?.end(holds);
+  await untilPending(hub, 2);
+  expect(await statusOf(event)).toBe("matching");
+  expect(hub.pending[1]?.expressions).toEqual(["data.n > 0"]);
+  hub.pending[1]?.end(holds);
+  await hub.advance(0);
+  expect(await store.listRuns({ tenant: TENANT, limit: 10 })).toMatchObject([{ version: 2 }]);
+});
+
+test("triggers without a filter fire immediately, also beside a filter that is slow or paused", async () => {
+  const slow = await publishFilter();
+  const innocent = await publish(store, await makeFlow(store), { triggers: [eventTrigger()] });
+  const runsOf = async (flow: StoredFlow) =>
+    (await store.listRuns({ tenant: TENANT, limit: 10, flow: flow.id })).length;
+  const hub = startHub();
+  const event = createEvent();
+  await appendLate(hub, event);
+  expect(await statusOf(event)).toBe("pending");
+  expect([await runsOf(innocent), await runsOf(slow)]).toEqual([1, 0]);
+  hub.pending[0]?.end(exceeds);
+  await hub.advance(0);
+  const other = createEvent();
+  await hub.append(appendRequest([other]));
+  expect([await runsOf(innocent), await runsOf(slow)]).toEqual([2, 0]);
+  expect(await store.listDeferred(TENANT, other.id)).toMatchObject([{ flow_id: slow.id }]);
+  await hub.advance(10_000);
+  await untilPending(hub, 2);
+  hub.pending[1]?.end(holds);
+  await hub.advance(0);
+  expect([await runsOf(innocent), await runsOf(slow)]).toEqual([2, 1]);
+  expect(await store.listVerdicts(TENANT, other.id)).toMatchObject([
+    { matched: true },
+    { matched: true },
+  ]);
+});
+
+test("matches an event of a process that has ended, after its claim", async () => {
+  await publishFilter();
+  const dead = startHub();
+  const event = createEvent();
+  await appendLate(dead, event);
+  const hub = startHub({ at: START + 1_000 });
+  await hub.advance(20_000);
+  expect(hub.pending).toEqual([]);
+  await hub.advance(10_000);
+  await untilPending(hub);
+  hub.pending[0]?.end(holds);
+  await hub.advance(0);
+  expect(await countRuns()).toBe(1);
+  // The first process was only slow: its result is not stored again.
+  dead.pending[0]?.end(holds);
+  await dead.advance(0);
+  expect(await countRuns()).toBe(1);
+});
+
+test("leaves the events of a process that stops to other processes, immediately", async () => {
+  await publishFilter();
+  const first = startHub();
+  const event = createEvent();
+  await appendLate(first, event);
+  await first.close();
+  expect(first.pending[0]?.isAborted).toBe(true);
+  const second = startHub({ at: START + 1_000 });
+  await untilPending(second);
+  second.pending[0]?.end(holds);
+  await second.advance(0);
+  expect(await statusOf(event)).toBe("pending");
+});
+
+test("matches an event again if its result could not be stored", async () => {
+  await publishFilter();
+  let isDown = true;
+  const hub = startHub({
+    hubStore: {
+      ...store,
+      finishMatching: (finished) =>
+        isDown ? Promise.reject(new Error("the disk is full")) : store.finishMatching(finished),
+    },
+  });
+  const event = createEvent();
+  await appendLate(hub, event);
+  hub.pending[0]?.end(holds);
+  await hub.advance(0);
+  expect(hub.errors).toMatchObject([{ message: "the disk is full" }]);
+  isDown = false;
+  await hub.advance(30_000);
+  await untilPending(hub, 2);
+  hub.pending[1]?.end(holds);
+  await hub.advance(0);
+  expect(await countRuns()).toBe(1);
+});
+
+test("matches a bounded number of events at a time, and the others from the store", async () => {
+  await publishFilter();
+  const hub = startHub();
+  const count = 300;
+  const events = Array.from({ length: count }, (_, n) => createEvent(n));
+  const appending = Promise.all(events.map((event) => hub.append(appendRequest([event]))));
+  await untilPending(hub, count);
+  await hub.advance(WITHIN_MS);
+  await appending;
+  expect(hub.pending.filter(({ isAborted }) => isAborted)).toHaveLength(count - 256);
+  await vi.waitFor(
+    async () => {
+      for (const { end } of hub.pending) end(holds);
+      await hub.advance(0);
+      expect(await countRuns()).toBe(100); // the maximum of the list
+      expect(await store.countMatching(count)).toBe(0);
+    },
+    { timeout: 20_000 },
+  );
+  expect(hub.errors).toEqual([]);
+});
+
+test("a filter that exceeds its limits delays other events, but does not prevent their match", async () => {
+  await publishFilter();
+  const hub = startHub();
+  const [slow, fast] = [createEvent(1), createEvent(2)];
+  const first = hub.append(appendRequest([slow]));
+  await untilPending(hub);
+  hub.pending[0]?.end(exceeds);
+  await first;
+  expect(await statusOf(slow)).toBeNull();
+  await hub.append(appendRequest([fast]));
+  expect(hub.pending).toHaveLength(1); // the filter is paused
+  expect(await statusOf(fast)).toBe("matching");
+  await hub.advance(10_000);
+  await untilPending(hub, 2);
+  hub.pending[1]?.end(holds);
+  await hub.advance(0);
+  expect(await statusOf(fast)).toBe("pending");
+});
+
+test("a filter that always exceeds its limits is reported, and no event waits for it for ever", async () => {
+  const flow = await publishFilter();
+  const hub = startHub();
+  const events = [createEvent(1), createEvent(2), createEvent(3)];
+  const first = hub.append(appendRequest([events[0] as NewEvent]));
+  await untilPending(hub);
+  hub.pending[0]?.end(exceeds);
+  expect(await first).toMatchObject({ tripped: [{ limit: "filter", max: 1, isFirst: true }] });
+  await Promise.all(events.slice(1).map((event) => hub.append(appendRequest([event]))));
+  await vi.waitFor(
+    async () => {
+      for (const { end } of hub.pending) end(exceeds);
+      await hub.advance(10_000);
+      for (const event of events) expect(await statusOf(event)).toBeNull();
+    },
+    { timeout: 20_000 },
+  );
+  expect(await countRuns()).toBe(0);
+  expect(await store.listTrips(TENANT, [flow.id], 0)).toMatchObject([{ limit: "filter" }]);
+  expect(hub.trips).not.toEqual([]);
+});
+
+test("waits for the filter on hosts where it blocks the event loop", async () => {
+  await publishFilter();
+  const hub = startHub({ isBlocking: true });
+  const event = createEvent();
+  const appending = hub.append(appendRequest([event]));
+  await untilPending(hub);
+  await hub.advance(60_000);
+  hub.pending[0]?.end(holds);
+  await appending;
+  expect(await statusOf(event)).toBe("pending");
+});

@@ -1,0 +1,267 @@
+/**
+ * Bounds the time for which the sender of a webhook waits until its event is matched. If filters are not
+ * evaluated within this time, the event is stored without the verdicts and runs of their triggers, and with a
+ * row in `matching_events`. They are stored as soon as they are known, in a second transaction. If the process
+ * ends before that, or if too many events wait in it, the row is claimed later, by any process, and the event is
+ * compared with these triggers again.
+ */
+
+import type { LargeReads } from "../inbox/large-reads.ts";
+import { backoffMs } from "../lib/backoff.ts";
+import { createBatcher } from "../lib/batcher.ts";
+import { createClaimLoop } from "../lib/claim-loop.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
+import type { Timers } from "../lib/timers.ts";
+import type {
+  ClaimedMatching,
+  FinishedMatching,
+  MatchingRef,
+  MatchingResult,
+} from "../store/matching-store.ts";
+import type { EventPlan, TrippedTrigger } from "../store/run-store.ts";
+import type { AppendRequest, AppendResult, NewEvent, StalePlan, Store } from "../store/store.ts";
+import {
+  type LatePlan,
+  type LimitedPlan,
+  type Matcher,
+  mergePlans,
+  type PausablePlan,
+  type Plan,
+} from "./matcher.ts";
+
+export interface DeferredMatchingOptions {
+  store: Pick<
+    Store,
+    | "claimMatching"
+    | "finishMatching"
+    | "releaseMatching"
+    | "nextMatchingDue"
+    | "getEvent"
+    | "getPayload"
+    | "subscribe"
+    | "isDataError"
+  >;
+  matcher: Pick<Matcher, "plan" | "planWithin" | "planTriggers" | "invalidate">;
+  largeReads: LargeReads;
+  timers: Timers;
+  /** The time for which a sender waits; undefined on hosts where a comparison cannot be left to go on. */
+  withinMs: number | undefined;
+  onTripped(tenant: string, tripped: TrippedTrigger): void;
+  onError(error: unknown): void;
+}
+
+/** The plan of a request. If events of it are deferred, `onAppended` must be called with its result. */
+export interface DeferrablePlan extends Plan<EventPlan> {
+  onAppended?(appending: Promise<AppendResult | StalePlan>): void;
+}
+
+export interface DeferredMatching {
+  plan(request: AppendRequest): MaybePromise<DeferrablePlan>;
+  invalidate(tenant: string): void;
+  /** The number of events that this process is matching after they were stored. */
+  countActive(): number;
+  /** Stops. Other processes can match the remaining events immediately. */
+  close(): Promise<void>;
+}
+
+/** If the process ends, its events are matched by another one after this time. */
+const CLAIM_MS = 30_000;
+/** The limits of the events whose comparison goes on after they were stored. */
+const MAX_HELD = 256;
+const MAX_HELD_BYTES = 32 * 1024 * 1024;
+/** The limits of the events that are claimed: in total, and of one tenant. */
+const MAX_CLAIMED = 64;
+const MAX_CLAIMED_OF_TENANT = 32;
+/** After so many claims, the trigger whose filter is paused does not fire. */
+const MAX_PAUSES = 3;
+const BACKOFF = { firstMs: 1_000, maxMs: 5 * 60_000, random: Math.random };
+
+interface HeldEvent extends MatchingRef {
+  bytes: number;
+  revision: number;
+  late: LatePlan;
+  /** The triggers whose filters are paused. */
+  paused: PausablePlan["paused"];
+}
+
+export function createDeferredMatching(options: DeferredMatchingOptions): DeferredMatching {
+  const { store, matcher, largeReads, timers, withinMs, onTripped, onError } = options;
+  const held = new Set<HeldEvent>();
+  const claimedByTenant = new Map<string, number>();
+  let heldBytes = 0;
+  let claimed = 0;
+  let lastTenant = "";
+  let isClosed = false;
+
+  const { add: finish, drain } = createBatcher<FinishedMatching, MatchingResult>({
+    flush: store.finishMatching,
+    defer: timers.defer,
+    maxItems: 64,
+    isItemError: store.isDataError,
+  });
+  /** Stores verdicts and runs of deferred triggers. Returns false if the triggers have changed meanwhile. */
+  const storePlan = async (
+    { tenant, id, attempts }: MatchingRef & { attempts: number },
+    revision: number,
+    { paused, ...plan }: PausablePlan,
+  ): Promise<boolean> => {
+    const result = await finish({
+      ...{ tenant, id, attempts, revision },
+      plan: { ...plan, ...(paused && { deferred: paused }) },
+    });
+    if (result.outcome === "stale") matcher.invalidate(tenant);
+    else if (result.outcome === "matched")
+      for (const tripped of result.tripped) onTripped(tenant, tripped);
+    return result.outcome !== "stale";
+  };
+
+  /** Waits for the comparison of a stored event, and stores its result. */
+  const finishHeld = async ({ tenant, id, revision, late, paused }: HeldEvent) => {
+    const plan = await late.plan;
+    if (isClosed) return; // `close` releases the event
+    const all = plan && mergePlans([plan, { verdicts: [], runs: [], ...(paused && { paused }) }]);
+    if (!all || !(await storePlan({ tenant, id, attempts: 0 }, revision, all)))
+      await store.releaseMatching([{ tenant, id }], timers.now());
+  };
+  const hold = (entry: HeldEvent): boolean => {
+    if (isClosed || held.size >= MAX_HELD || heldBytes + entry.bytes > MAX_HELD_BYTES) return false;
+    held.add(entry);
+    heldBytes += entry.bytes;
+    return true;
+  };
+  const drop = (entry: HeldEvent) => {
+    if (held.delete(entry)) heldBytes -= entry.bytes;
+    entry.late.abort();
+  };
+  const follow = async (
+    entries: readonly HeldEvent[],
+    appending: Promise<AppendResult | StalePlan>,
+  ) => {
+    const appended = await appending.catch(() => undefined);
+    const stored = new Set(
+      appended?.outcome === "stored"
+        ? appended.events.flatMap(({ id, duplicate }) => (duplicate ? [] : [id]))
+        : [],
+    );
+    for (const entry of entries)
+      if (stored.has(entry.id))
+        finishHeld(entry)
+          .catch(onError) // another claim begins after CLAIM_MS
+          .finally(() => drop(entry));
+      else drop(entry);
+  };
+  const defer = (
+    { tenant, events }: AppendRequest,
+    { revision, events: plans }: Plan<LimitedPlan>,
+  ): DeferrablePlan => {
+    const entries: HeldEvent[] = [];
+    const now = timers.now();
+    const deferred = plans.map(({ late, paused, ...plan }, index): EventPlan => {
+      if (!late) return { ...plan, ...(paused && { deferred: paused }) };
+      const { id, body } = events[index] as NewEvent;
+      const entry = { tenant, id, bytes: body.byteLength, revision, late, paused };
+      const isHeld = hold(entry);
+      if (isHeld) entries.push(entry);
+      else late.abort();
+      const triggers = [...late.triggers, ...(paused?.triggers ?? [])];
+      return { ...plan, deferred: { triggers, until: isHeld ? now + CLAIM_MS : now } };
+    });
+    return {
+      revision,
+      events: deferred,
+      ...(entries.length > 0 && {
+        onAppended: (appending) => void follow(entries, appending),
+      }),
+    };
+  };
+
+  const matchClaimed = async (claim: ClaimedMatching): Promise<void> => {
+    const { tenant, id, attempts, triggers } = claim;
+    const row = await store.getEvent(tenant, id);
+    if (!row) return;
+    await largeReads(row, async () => {
+      const payload = await store.getPayload(tenant, row.seq);
+      if (!payload) return;
+      const event = { ...row, ...payload };
+      for (;;) {
+        const options = { decidesPaused: attempts >= MAX_PAUSES };
+        const planned = await matcher.planTriggers({ tenant, event }, triggers, options);
+        if (isClosed) return;
+        const plan = planned.events[0] ?? { verdicts: [], runs: [] };
+        if (await storePlan(claim, planned.revision, plan)) return;
+      }
+    });
+  };
+  const countClaimed = (tenant: string, change: 1 | -1) => {
+    claimed += change;
+    const total = (claimedByTenant.get(tenant) ?? 0) + change;
+    if (total > 0) claimedByTenant.set(tenant, total);
+    else claimedByTenant.delete(tenant);
+  };
+  const active = new Set<ClaimedMatching>();
+  const loop = createClaimLoop<ClaimedMatching>({
+    timers,
+    freeCapacity: () => MAX_CLAIMED - claimed,
+    async claim(limit) {
+      const now = timers.now();
+      const result = await store.claimMatching({
+        now,
+        until: now + CLAIM_MS,
+        limit,
+        after: lastTenant,
+        room: (tenant) => MAX_CLAIMED_OF_TENANT - (claimedByTenant.get(tenant) ?? 0),
+      });
+      lastTenant = result.after;
+      return result.claimed;
+    },
+    nextDue: store.nextMatchingDue,
+    async begin(item) {
+      const { tenant, id, attempts } = item;
+      countClaimed(tenant, 1);
+      active.add(item);
+      try {
+        await matchClaimed(item);
+      } catch (error) {
+        onError(error);
+        const due = timers.now() + backoffMs(attempts, BACKOFF);
+        await store.releaseMatching([{ tenant, id }], due).catch(() => {});
+      } finally {
+        active.delete(item);
+        countClaimed(tenant, -1);
+      }
+    },
+    onError,
+  });
+  const unsubscribe = store.subscribe((notice) => {
+    if (notice.topic === "gap") loop.claimDue();
+    else if (notice.topic === "matching") loop.claimAt(notice.due);
+  });
+  loop.claimDue();
+
+  return {
+    plan(request) {
+      const planned =
+        withinMs === undefined
+          ? matcher.plan(request)
+          : matcher.planWithin(request, { ms: withinMs, timers });
+      // Synchronous if no trigger listens to the events: then none is deferred.
+      return planned instanceof Promise
+        ? planned.then((plan) => defer(request, plan))
+        : { revision: planned.revision, events: [] };
+    },
+    invalidate: matcher.invalidate,
+    countActive: () => held.size + claimed,
+    async close() {
+      isClosed = true;
+      unsubscribe();
+      await loop.close();
+      const rest = [
+        ...[...held].map(({ tenant, id }) => ({ tenant, id })),
+        ...[...active].map(({ tenant, id }) => ({ tenant, id })),
+      ];
+      for (const { late } of held) late.abort();
+      await drain();
+      await store.releaseMatching(rest, timers.now());
+    },
+  };
+}

@@ -1,0 +1,227 @@
+/** Compares events with triggers after they were stored. See matching-store.ts. */
+import type {
+  ClaimedMatching,
+  DeferredMatch,
+  FinishedMatching,
+  MatchingClaim,
+  MatchingRef,
+  MatchingResult,
+  TriggerKey,
+} from "../matching-store.ts";
+import {
+  type Dialect,
+  execute,
+  first,
+  inLists,
+  insert,
+  notify,
+  query,
+  together,
+  type Verb,
+} from "../sql.ts";
+import type { PlannedEvent } from "./breakers.ts";
+import { notifyChanged } from "./claim-events.ts";
+import { isOfConnection, storePlans } from "./event-plans.ts";
+import { lockTenants } from "./lock-tenants.ts";
+import { updateEventStatus } from "./run-events.ts";
+
+const writeTriggers = (triggers: readonly TriggerKey[]): string =>
+  JSON.stringify(triggers.map(({ flow_id, node_id }) => [flow_id, node_id]));
+
+const readTriggers = (text: string): TriggerKey[] =>
+  (JSON.parse(text) as [string, string][]).map(([flow_id, node_id]) => ({ flow_id, node_id }));
+
+export type DeferredEvent = MatchingRef & DeferredMatch;
+
+/** Must be called after the runs of these new events were stored: they determine the status of the events. */
+export function* deferMatching(dialect: Dialect, deferred: readonly DeferredEvent[]): Verb<void> {
+  if (deferred.length === 0) return;
+  yield* insert(
+    "matching_events",
+    ["tenant_id", "event_id", "triggers", "due_at"],
+    deferred.map(({ tenant, id, triggers, until }) => [tenant, id, writeTriggers(triggers), until]),
+  );
+  const ids = deferred.map(({ id }) => id).toSorted();
+  for (const { list, params } of inLists(ids, dialect, 0))
+    yield* execute(
+      `UPDATE events SET trigger_status = 'matching' WHERE id IN ${list} AND trigger_status IS NULL`,
+      params,
+    );
+  yield* notify({ topic: "matching", due: Math.min(...deferred.map(({ until }) => until)) });
+}
+
+/** A claim looks at this many tenants at most, so that it takes a bounded time. */
+const MAX_TENANTS = 32;
+
+export function* claimMatching(
+  dialect: Dialect,
+  { now, until, limit, after, room }: MatchingClaim,
+): Verb<{ claimed: ClaimedMatching[]; after: string }> {
+  const claimed: ClaimedMatching[] = [];
+  let tenant = after;
+  let isWrapped = after === "";
+  for (let looked = 0; looked < MAX_TENANTS && claimed.length < limit; looked += 1) {
+    const next = yield* first<{ tenant_id: string; due_at: number }>(
+      "SELECT tenant_id, due_at FROM matching_events WHERE tenant_id > ? ORDER BY tenant_id, due_at LIMIT 1",
+      [tenant],
+    );
+    if (!next && isWrapped) break;
+    isWrapped ||= !next;
+    tenant = next?.tenant_id ?? "";
+    const most = Math.min(limit - claimed.length, room(tenant));
+    if (next && next.due_at <= now && most > 0)
+      claimed.push(...(yield* claimOfTenant(dialect, tenant, { now, until, limit: most })));
+  }
+  return { claimed, after: tenant };
+}
+
+function* claimOfTenant(
+  dialect: Dialect,
+  tenant: string,
+  { now, until, limit }: Pick<MatchingClaim, "now" | "until" | "limit">,
+): Verb<ClaimedMatching[]> {
+  const rows = yield* query<{ event_id: string; triggers: string; attempts: number }>(
+    "WITH picked AS MATERIALIZED (SELECT event_id FROM matching_events WHERE tenant_id = ? AND due_at <= ? " +
+      `ORDER BY due_at, event_id LIMIT ?${dialect.skipLocked}) ` +
+      "UPDATE matching_events SET due_at = ?, attempts = attempts + 1 " +
+      "WHERE tenant_id = ? AND event_id IN (SELECT event_id FROM picked) RETURNING event_id, triggers, attempts",
+    [tenant, now, limit, until, tenant],
+  );
+  // In the order of their arrival: ids begin with the time.
+  return rows
+    .toSorted((a, b) => (a.event_id < b.event_id ? -1 : 1))
+    .map(({ event_id, triggers, attempts }) => ({
+      tenant,
+      id: event_id,
+      attempts,
+      triggers: readTriggers(triggers),
+    }));
+}
+
+interface MatchedRow {
+  id: string;
+  source: string;
+  source_id: string;
+  received_at: number;
+}
+
+/** Deletes the row of the event, or keeps it for the remaining triggers. Undefined if the claim is lost. */
+function* takeRow({
+  tenant,
+  id,
+  attempts,
+  plan: { deferred },
+}: FinishedMatching): Verb<MatchedRow | undefined> {
+  const where = "WHERE tenant_id = ? AND event_id = ? AND attempts = ? RETURNING event_id";
+  const key = [tenant, id, attempts];
+  const taken = deferred
+    ? yield* first(`UPDATE matching_events SET triggers = ?, due_at = ? ${where}`, [
+        writeTriggers(deferred.triggers),
+        deferred.until,
+        ...key,
+      ])
+    : yield* first(`DELETE FROM matching_events ${where}`, key);
+  return taken
+    ? yield* first<MatchedRow>(
+        "SELECT id, source, source_id, received_at FROM events WHERE id = ?",
+        [id],
+      )
+    : undefined;
+}
+
+export function* finishMatching(
+  dialect: Dialect,
+  finished: readonly FinishedMatching[],
+): Verb<MatchingResult[]> {
+  const heads = yield* lockTenants(
+    dialect,
+    finished.map(({ tenant }) => tenant),
+  );
+  const isStale = ({ tenant, revision }: FinishedMatching) => {
+    const head = heads.get(tenant);
+    return head !== undefined && head.deleted_at === null && head.triggers_rev !== revision;
+  };
+  const current = finished.filter((event) => !isStale(event));
+  const rows = yield* together(current.map(takeRow));
+  const matched = new Map(rows.flatMap((row) => (row ? [[row.id, row]] : [])));
+  const planned = current.flatMap(({ tenant, id, plan }): PlannedEvent[] => {
+    const row = matched.get(id);
+    if (!row) return [];
+    const { received_at: at } = row;
+    return [{ ...plan, event_id: id, tenant, at, isOfConnection: isOfConnection(row) }];
+  });
+  const tripped = yield* storePlans(dialect, planned, updateEventStatus);
+  yield* saveStatus(
+    dialect,
+    planned.filter(({ deferred }) => !deferred),
+  );
+  const remaining = planned.flatMap(({ deferred }) => deferred?.until ?? []);
+  if (remaining.length > 0) yield* notify({ topic: "matching", due: Math.min(...remaining) });
+  return finished.map((event): MatchingResult => {
+    if (isStale(event)) return { outcome: "stale" };
+    if (!matched.has(event.id)) return { outcome: "gone" };
+    return {
+      outcome: "matched",
+      tripped: tripped.filter(({ event_id }) => event_id === event.id),
+    };
+  });
+}
+
+/** The status of events that have started runs is that of the runs. No other transaction locks these events. */
+function* saveStatus(dialect: Dialect, planned: readonly PlannedEvent[]): Verb<void> {
+  for (const [tenant, ofTenant] of Map.groupBy(planned, ({ tenant }) => tenant)) {
+    const ids = ofTenant.map(({ event_id }) => event_id).toSorted();
+    const changed: string[] = [];
+    for (const { list, params } of inLists(ids, dialect, 0))
+      for (const { id } of yield* query<{ id: string }>(
+        `UPDATE events SET trigger_status = NULL WHERE id IN ${list} AND trigger_status = 'matching' RETURNING id`,
+        params,
+      ))
+        changed.push(id);
+    yield* notifyChanged(tenant, changed);
+  }
+}
+
+export function* releaseMatching(
+  dialect: Dialect,
+  refs: readonly MatchingRef[],
+  due: number,
+): Verb<void> {
+  yield* lockTenants(
+    dialect,
+    refs.map(({ tenant }) => tenant),
+  );
+  for (const [tenant, ofTenant] of Map.groupBy(refs, ({ tenant }) => tenant)) {
+    const ids = ofTenant.map(({ id }) => id).toSorted();
+    for (const { list, params } of inLists(ids, dialect, 2))
+      yield* execute(
+        `UPDATE matching_events SET due_at = ? WHERE tenant_id = ? AND event_id IN ${list}`,
+        [due, tenant, ...params],
+      );
+  }
+  if (refs.length > 0) yield* notify({ topic: "matching", due });
+}
+
+/** The triggers that are not compared with the event yet. */
+export function* listDeferred(tenant: string, event: string): Verb<TriggerKey[]> {
+  const row = yield* first<{ triggers: string }>(
+    "SELECT triggers FROM matching_events WHERE tenant_id = ? AND event_id = ?",
+    [tenant, event],
+  );
+  return row ? readTriggers(row.triggers) : [];
+}
+
+export function* nextMatchingDue(): Verb<number | null> {
+  const row = yield* first<{ due: number | null }>(
+    "SELECT min(due_at) AS due FROM matching_events",
+  );
+  return row?.due ?? null;
+}
+
+export function* countMatching(max: number): Verb<number> {
+  const row = yield* first<{ count: number }>(
+    "SELECT count(*) AS count FROM (SELECT 1 AS one FROM matching_events LIMIT ?) counted",
+    [max],
+  );
+  return row?.count ?? 0;
+}
