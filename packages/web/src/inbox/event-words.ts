@@ -18,6 +18,7 @@ export const originOf = ({ repo, sender }: Pick<EventItem, "repo" | "sender">): 
 
 const OUTCOMES: Record<EventItem["outcome"], Signal> = {
   unmatched: { aspect: "none", label: "no trigger matched" },
+  matching: { aspect: "lunar", label: "waits for filters" },
   pending: { aspect: "lunar", label: "run queued" },
   running: { aspect: "lunar", label: "run under way" },
   succeeded: { aspect: "green", label: "run done" },

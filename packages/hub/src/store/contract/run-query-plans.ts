@@ -145,6 +145,10 @@ export const runPlanCases: RunPlanCase[] = [
   { operation: "due schedules", verb: (d) => verbTable(d).fireSchedules.run(START, 20, () => ({ run: undefined, next_at: null })), indexes: ["schedules_due", "schedules", "triggers"] },
   { operation: "the next due schedule", verb: (d) => verbTable(d).nextScheduleDue.run(), indexes: ["schedules_due"] },
   { operation: "the time of the next due run of other flows", verb: (d) => verbTable(d).nextDue.run(START), indexes: ["flow_queues_next", "runs_leased"] },
+  { operation: "events that are not matched yet", verb: (d) => verbTable(d).claimMatching.run({ now: START, until: START + 1, limit: 20, after: "", room: () => 5 }), indexes: ["matching_events_tenant"], orIndex: "matching_events" },
+  { operation: "storing the runs of a slow filter", verb: (d) => verbTable(d).finishMatching.run([{ tenant, id: "id-7", attempts: 1, revision: 1, plan: { verdicts: [], runs: [] } }]), indexes: ["matching_events", "events_id"] },
+  { operation: "when the next event can be matched", verb: (d) => verbTable(d).nextMatchingDue.run(), indexes: ["matching_events_due"] },
+  { operation: "triggers that are not compared with an event yet", verb: (d) => verbTable(d).listDeferred.run(tenant, "id-7"), indexes: ["matching_events"] },
   { operation: "schedules of flows", verb: (d) => verbTable(d).listSchedules.run(tenant, ["flow-7", "flow-8"]), indexes: ["schedules"] },
   { operation: "secrets by name", verb: (d) => verbTable(d).getSecrets.run(tenant, ["secret-7", "secret-8"]), indexes: ["secrets"] },
 ];
@@ -164,6 +168,8 @@ export const FILL_RUNS = [
   `${series(3000)} INSERT INTO app_queues (tenant_id, app, due_at) SELECT 'tenant-' || n, 'app-' || n, ${START} + n FROM series`,
   `${series(1000)} INSERT INTO flow_queues (tenant_id, app, flow_id, due_at) SELECT '${tenant}', 'app-' || n, 'flow-' || n, ${START} + n - 5 FROM series`,
   `${series(3000)} INSERT INTO flow_queues (tenant_id, app, flow_id, due_at) SELECT '${tenant}', 'app-1', 'more-' || n, ${START} + n FROM series`,
+  `${series(3000)} INSERT INTO matching_events (tenant_id, event_id, triggers, due_at) SELECT 'tenant-' || (n % 50), 'event-' || n, '[]', ${START} + n - 5 FROM series`,
+  `${series(3000)} INSERT INTO matching_events (tenant_id, event_id, triggers, due_at, attempts) SELECT '${tenant}', 'id-' || n, '[]', ${START} + n, 1 FROM series`,
   `${series(1000)} INSERT INTO apps (tenant_id, slug, name, description, created_at, updated_at)
    SELECT '${tenant}', 'app-' || n, '', '', 0, 0 FROM series`,
   `${series(1000)} INSERT INTO flows (id, tenant_id, app, name, description, graph, revision, version, created_at, updated_at)
