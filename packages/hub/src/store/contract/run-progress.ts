@@ -161,6 +161,27 @@ export function runProgressContract(it: It): void {
     ).toEqual({ items: [itemAt(steps, 0)], next: 1_201, unread: [2] });
   });
 
+  it("fills the pages of steps whose numbers have gaps", async ({ store }) => {
+    const claimed = await claimOne(store);
+    const { id } = claimed.run;
+    // Each write of a step takes a number: those of steps that were written twice are missing.
+    const steps = Array.from({ length: 700 }, (_, index) =>
+      sampleStep({ nth: index < 600 ? 2 * index + 1 : 10_000 + index, node_id: `n${index}` }),
+    );
+    await save(store, [claimed], { steps });
+    const { items, next } = await store.listSteps("acme", id);
+    expect(items).toEqual(steps.slice(0, 500));
+    expect(next).toBeGreaterThanOrEqual(999);
+    expect(await store.listSteps("acme", id, { after: next ?? 0 })).toEqual({
+      items: steps.slice(500),
+      next: null,
+      unread: [],
+    });
+    const small = await store.listSteps("acme", id, { after: 1_190, open: [1, 3], limit: 10 });
+    expect(small.items).toEqual([...steps.slice(0, 2), ...steps.slice(595, 603)]);
+    expect(small.next).toBe(10_602);
+  });
+
   it("ends a run, and rejects further progress of it", async ({ store }) => {
     await store.queueRuns(sampleRuns(3));
     const [succeeding, failing, cancelled] = await claimExactly(store, 3);

@@ -219,13 +219,17 @@ export function* listSteps(
       );
     return rows;
   };
-  // A range with two ends: without statistics, PostgreSQL would read all steps after the first.
-  const end = after + limit;
   const checked = open.slice(0, limit);
-  const sizes = yield* read<StepSize>(`nth, ${STEP_PREVIEW_BYTES} AS bytes`, [
-    ...toRanges(checked),
-    { from: after + 1, to: end },
-  ]);
+  const size = `nth, ${STEP_PREVIEW_BYTES} AS bytes`;
+  const sizes = yield* read<StepSize>(size, toRanges(checked));
+  let following: number | undefined = after + 1;
+  // The numbers have gaps, because each write of a step takes one. So a range may not fill the page.
+  do {
+    // A range with two ends: without statistics, PostgreSQL would read all steps after the first.
+    const to: number = following + limit - 1;
+    sizes.push(...(yield* read<StepSize>(size, [{ from: following, to }])));
+    following = yield* nextNumber(key, to);
+  } while (following !== undefined && sizes.length < limit);
   const fitting = sizes.slice(0, countFitting(sizes.slice(0, limit), bytes));
   const numbers = fitting.map(({ nth }) => nth);
   const last = Math.max(after, ...numbers);
@@ -237,11 +241,7 @@ export function* listSteps(
   const left = sizes.slice(fitting.length).map(({ nth }) => nth);
   const unread = [...checked.filter((nth) => left.includes(nth)), ...open.slice(limit)];
   if (left.length > 0) return { items, next: last, unread };
-  const following = yield* first<{ nth: number | null }>(
-    `SELECT min(nth) AS nth ${OF_RUN} AND nth > ?`,
-    [...key, end],
-  );
-  if (following?.nth != null) return { items, next: following.nth - 1, unread };
+  if (following !== undefined) return { items, next: following - 1, unread };
   return { items, next: unread.length > 0 ? last : null, unread };
 }
 
@@ -262,6 +262,15 @@ function toRanges(numbers: readonly number[]): Range[] {
 }
 
 const OF_RUN = "FROM steps WHERE run_id = (SELECT id FROM runs WHERE id = ? AND tenant_id = ?)";
+
+/** The first number of a step of the run after this one. */
+function* nextNumber(key: readonly Value[], after: number): Verb<number | undefined> {
+  const found = yield* first<{ nth: number | null }>(
+    `SELECT min(nth) AS nth ${OF_RUN} AND nth > ?`,
+    [...key, after],
+  );
+  return found?.nth ?? undefined;
+}
 
 interface StepSize {
   nth: number;
