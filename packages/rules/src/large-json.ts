@@ -8,6 +8,10 @@ import { isObject, type Json } from "./json.ts";
 /** JSON with more bytes is large. Code that has the JSON as a string compares its length instead. */
 export const LARGE_BYTES = 256 * 1024;
 
+/** The maximum size of the input and of the output of a step. */
+export const MAX_VALUE_MB = 8;
+export const MAX_VALUE_BYTES = MAX_VALUE_MB * 1_000_000;
+
 /** JSON that is not parsed, because it is large. */
 export class LargeJson {
   readonly text: string;

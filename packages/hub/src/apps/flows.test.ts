@@ -58,6 +58,16 @@ const callNode = (flow: string, trigger: string): NewNode => ({
 const end: NewNode = { id: "end", type: "Return", name: "End" };
 const warningCodes = ({ warnings }: DescribedFlow) => warnings.map(({ code }) => code);
 
+it("saves a draft whose HttpRequest allows too large a response, and does not publish it", async () => {
+  const parameters = { url: "https://api.example", maxBytes: 20_000_000 };
+  const fetch: NewNode = { id: "fetch", type: "HttpRequest", name: "Fetch", parameters };
+  const { id, errors } = await make("Fetch it", fetch);
+  expect(errors).toMatchObject([{ nodeId: "fetch", path: "maxBytes" }]);
+  await expect(flows.publish({ tenant, id }, details)).rejects.toThrow(
+    "maxBytes: must be at most 8000000",
+  );
+});
+
 it("does not publish a call without a required argument, and warns callers of new parameters", async () => {
   const withParameter = {
     ...tool("Weather"),

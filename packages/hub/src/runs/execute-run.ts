@@ -9,7 +9,13 @@ import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ITEM_PORT, type NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { jsonBytes } from "@signalbox/rules/json-bytes.ts";
-import type { LargeJson, MaybeLarge, MixedObject } from "@signalbox/rules/large-json.ts";
+import {
+  type LargeJson,
+  MAX_VALUE_BYTES,
+  MAX_VALUE_MB,
+  type MaybeLarge,
+  type MixedObject,
+} from "@signalbox/rules/large-json.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { ClaimedRun, Run, RunError, RunProgress, StepRef } from "../store/run-store.ts";
 import { type Activity, createActivity, MAX_TIMER_MS } from "./activity.ts";
@@ -18,7 +24,6 @@ import { createEffects, type Effects } from "./effects.ts";
 import { defaultPort, type Execution } from "./execution.ts";
 import { createFlowSecretLoader } from "./flow-secret-loader.ts";
 import { createLayout } from "./frame.ts";
-import { MAX_VALUE_BYTES, MAX_VALUE_MB } from "./mask-value.ts";
 import type { NodeServices } from "./node-services.ts";
 import { openFrame } from "./open-frame.ts";
 import type { SaveProgress } from "./progress-commit.ts";

@@ -2,6 +2,8 @@ import type { Json } from "@signalbox/rules/json.ts";
 import { jsonBytes, textBytes } from "@signalbox/rules/json-bytes.ts";
 import {
   LARGE_BYTES,
+  MAX_VALUE_BYTES,
+  MAX_VALUE_MB,
   type MaybeLarge,
   type MixedJson,
   parseUnlessLarge,
@@ -11,9 +13,6 @@ import { writeShared } from "@signalbox/rules/write-shared.ts";
 import type { Mask } from "../lib/mask.ts";
 import type { RunError } from "../store/run-store.ts";
 import type { RunBudget } from "./run-budget.ts";
-
-export const MAX_VALUE_MB = 8;
-export const MAX_VALUE_BYTES = MAX_VALUE_MB * 1_000_000;
 
 type Field = "input" | "output";
 type MaskedValue = { value: MaybeLarge } | { error: RunError };

@@ -13,8 +13,12 @@ import {
   type Selected,
 } from "@signalbox/rules/flows/render.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { type LargeJson, type MixedObject, parseIfLarge } from "@signalbox/rules/large-json.ts";
-import { MAX_VALUE_BYTES } from "./mask-value.ts";
+import {
+  type LargeJson,
+  MAX_VALUE_BYTES,
+  type MixedObject,
+  parseIfLarge,
+} from "@signalbox/rules/large-json.ts";
 
 type EvaluateInSandbox = (evaluation: Evaluation) => Promise<EvaluationResult>;
 

@@ -264,6 +264,11 @@ interface NodeSpec<Config extends z.ZodObject> {
   kind: NodeKind;
   /** The schema of `parameters` without `settings`. Strings are templates, except in `rawFields`. */
   config: Config;
+  /**
+   * The schema that a run uses, if versions that were published earlier can have values that `config` no
+   * longer allows.
+   */
+  publishedConfig?: Config;
   ports: {
     in: readonly string[];
     /** The first port is the default. `error` is added, except for triggers and results. */
@@ -352,8 +357,8 @@ export function defineNode<Config extends z.ZodObject>(
 ): NodeDefinition {
   const { type, title, description, icon, kind, config, ports, sample } = spec;
   if ("settings" in config.shape) throw new Error(`${type}: \`settings\` is a reserved field.`);
-  const { run = (context) => ({ output: context.input }) } = spec;
-  const parseConfig = (parameters: JsonObject) => config.safeParse(parameters).data;
+  const { run = (context) => ({ output: context.input }), publishedConfig = config } = spec;
+  const parseConfig = (parameters: JsonObject) => publishedConfig.safeParse(parameters).data;
   /** Returns a function that parses the config, and derives a result if the config is valid. */
   const fromConfig =
     <Result>(derive: ((config: z.output<Config>) => Result) | undefined) =>
@@ -399,7 +404,7 @@ export function defineNode<Config extends z.ZodObject>(
     outputSchema: (parameters, context = {}) =>
       fromConfig((parsed) => spec.outputSchema?.(parsed, context))(parameters),
     async run(context) {
-      const parsed = config.safeParse(context.config);
+      const parsed = publishedConfig.safeParse(context.config);
       if (parsed.success) return run({ ...context, config: parsed.data });
       const issues = issuesOf(parsed.error);
       throw new Permanent(issues.map(({ path, message }) => `${path}: ${message}`).join("; "), {

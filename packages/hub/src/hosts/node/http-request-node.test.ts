@@ -245,6 +245,11 @@ describe("the response", () => {
     expect(error.cause).toBeUndefined();
   });
 
+  it("can have a limit above that of a step's output, in versions that were published earlier", async () => {
+    const { url } = await serve((response) => response.end("x"));
+    expect(await output({ url, maxBytes: 20_000_000 })).toMatchObject({ body: "x" });
+  });
+
   it("is rejected above the size limit", async () => {
     const { url } = await serve((response) => response.end("x".repeat(100)));
     expect(await output({ url, maxBytes: 100 })).toMatchObject({ body: "x".repeat(100) });

@@ -1,5 +1,6 @@
 /** Calls an HTTP API. The host's `GuardedFetch` rejects private addresses. */
 import { z } from "zod";
+import { MAX_VALUE_BYTES, MAX_VALUE_MB } from "../../large-json.ts";
 import { Permanent } from "../errors.ts";
 import {
   authHeader,
@@ -21,6 +22,8 @@ const fields = z.record(z.string(), z.union([scalar, z.array(scalar)]));
 const headerName = z
   .string()
   .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, "must be the name of a header");
+
+const DEFAULT_MAX_BYTES = 2_000_000;
 
 const config = z.strictObject({
   method: z
@@ -55,8 +58,11 @@ const config = z.strictObject({
   maxBytes: z
     .int()
     .min(0)
-    .max(20_000_000)
-    .default(2_000_000)
+    .max(
+      MAX_VALUE_BYTES,
+      `must be at most ${MAX_VALUE_BYTES}: the output of a step is at most ${MAX_VALUE_MB} MB`,
+    )
+    .default(DEFAULT_MAX_BYTES)
     .describe("Maximum size of the response body, in bytes."),
   redirects: z
     .int()
@@ -78,6 +84,11 @@ const config = z.strictObject({
     .describe("Statuses that fail the step, such as 404 or 400-599."),
 });
 
+/** Versions that were published earlier can have a larger `maxBytes`. */
+const publishedConfig = config.extend({
+  maxBytes: z.int().min(0).max(20_000_000).default(DEFAULT_MAX_BYTES),
+});
+
 const UNSAFE_METHODS = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 
 export const httpRequest = defineNode({
@@ -88,6 +99,7 @@ export const httpRequest = defineNode({
   kind: "action",
   acceptsLarge: true,
   config,
+  publishedConfig,
   ports: { in: ["in"], out: ["out"] },
   secretFields: ["headers", "auth"],
   sendsTo: "url",
