@@ -104,13 +104,14 @@ function handleFailure(
   execution: Execution,
   { frame }: FrameContext,
   key: StepKey,
-  { input, error, log, retryAt: requested, unrecorded = [] }: FailedNodeAttempt,
+  { input, error: failure, log, retryAt: requested, unrecorded = [] }: FailedNodeAttempt,
   failures: number,
 ): { steps: StepRecord[]; retryAt?: number } {
   const now = execution.timers.now();
   const { settings } = splitParameters(execution.node(key.node_id));
   const retries = settings.retries ?? execution.definition(key.node_id)?.retries;
-  const retryAt = nextRetry(requested, failures, retries, now);
+  const { retryAt, refusal = "" } = nextRetry(requested, failures, retries, now);
+  const error = { ...failure, message: failure.message + refusal };
   const step = failedStep(
     key,
     { input, error, log: logWithinBudget(execution, log), retryAt },
@@ -133,14 +134,23 @@ function errorPort(execution: Execution, id: string, shouldContinue: boolean): s
 }
 
 const MAX_BACKOFF_MS = 3_600_000;
+/** The longest `Retry-After` that is respected, unless the node's own backoff is longer. */
+const MAX_RETRY_AFTER_MS = 900_000;
 
+/** Returns the time of the next attempt, if there is one, or why a requested retry is refused. */
 function nextRetry(
   requested: number | "backoff" | "never",
   failures: number,
   { attempts = 1, backoffMs = 0 }: { attempts?: number; backoffMs?: number } = {},
   now: number,
-): number | undefined {
-  if (requested === "never" || failures >= attempts) return undefined;
-  if (requested !== "backoff") return requested;
-  return now + Math.min(backoffMs * 2 ** (failures - 1), MAX_BACKOFF_MS);
+): { retryAt?: number; refusal?: string } {
+  if (requested === "never" || failures >= attempts) return {};
+  const backoff = Math.min(backoffMs * 2 ** (failures - 1), MAX_BACKOFF_MS);
+  if (requested === "backoff") return { retryAt: now + backoff };
+  const max = Math.max(backoff, MAX_RETRY_AFTER_MS);
+  if (requested <= now + max) return { retryAt: requested };
+  const seconds = (ms: number) => `${Math.ceil(ms / 1000)} s`;
+  return {
+    refusal: ` (no retry: Retry-After is ${seconds(requested - now)}, and the maximum is ${seconds(max)})`,
+  };
 }

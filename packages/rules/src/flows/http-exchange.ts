@@ -154,7 +154,6 @@ function decode(type: string, bytes: Uint8Array): string | undefined {
   }
 }
 
-const MAX_WAIT_MS = 24 * 3600 * 1000;
 /** Statuses below 500 that a retry may resolve. */
 const TRANSIENT = new Set([408, 425, 429]);
 
@@ -174,9 +173,9 @@ export function responseError(request: string, response: OutboundResponse, now: 
   return new NodeError(message, { code, details });
 }
 
-/** Returns the time in a Retry-After header, which contains seconds or a date; at most a day from now. */
+/** Returns the time in a Retry-After header, which contains seconds or a date. */
 export function retryAfter(value: string | null, now: number): number | undefined {
   if (value === null) return undefined;
   const at = /^\d+$/.test(value.trim()) ? now + Number(value) * 1000 : Date.parse(value);
-  return Number.isNaN(at) ? undefined : Math.min(Math.max(at, now), now + MAX_WAIT_MS);
+  return Number.isNaN(at) ? undefined : Math.max(at, now);
 }

@@ -1,4 +1,5 @@
 /** Publishes flows, opens runners that execute them, and defines nodes that record their calls. */
+import { RetryAt } from "@signalbox/rules/flows/errors.ts";
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import {
@@ -113,16 +114,21 @@ export function createFixture(store: Store) {
       value: z.json().optional(),
       /** How many attempts fail. */
       fail: z.number().optional(),
+      /** The server of a failed attempt asks to retry after this time. */
+      retryAfterMs: z.number().optional(),
       /** The output is a list of this many values. */
       times: z.number().optional(),
     }),
     secretFields: ["value"],
     ports: { in: ["in"], out: ["out"] },
     sample,
-    run({ config, run, idempotencyKey }) {
+    run({ config, run, idempotencyKey, now }) {
       calls.push(`${run.slug} ${idempotencyKey.split(":").slice(1).join(":")} ${run.attempt}`);
-      if (config.fail !== undefined && run.attempt <= config.fail) throw new Error("no luck");
-      const { value = null, times } = config;
+      const { value = null, times, fail = 0, retryAfterMs } = config;
+      if (run.attempt <= fail)
+        throw retryAfterMs === undefined
+          ? new Error("no luck")
+          : new RetryAt(now() + retryAfterMs, "no luck", { code: "http_429" });
       return { output: times === undefined ? value : Array(times).fill(value) };
     },
   });

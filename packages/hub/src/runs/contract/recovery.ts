@@ -173,6 +173,34 @@ export function recoveryContract(it: It): void {
     expect(fixture.calls).toEqual(["a a 1", "a a 2", "a a 3"]);
   });
 
+  it("waits at most 15 minutes for Retry-After, or as long as its own backoff", async (fixture) => {
+    const publish = (retryAfterMs: number, backoffMs = 0) => {
+      const settings = { retries: { attempts: 2, backoffMs } };
+      return fixture.publish(
+        [start, probe("a", { fail: 1, retryAfterMs, settings })],
+        edges("start > a"),
+      );
+    };
+    const runner = fixture.openRunner();
+    const startOf = async (createRun: Awaited<ReturnType<typeof publish>>) =>
+      await runner.start(createRun());
+    const { ended } = await startOf(await publish(15 * 60_000 + 1_001));
+    expect(await ended).toMatchObject({
+      status: "failed",
+      error: {
+        code: "http_429",
+        message: expect.stringMatching(
+          /^no luck \(no retry: Retry-After is 90[12] s, and the maximum is 900 s\)$/,
+        ),
+      },
+    });
+    for (const waiting of [await publish(14 * 60_000), await publish(HOUR, HOUR)]) {
+      const { id } = await startOf(waiting);
+      await expect.poll(() => fixture.status(id)).toBe("waiting");
+    }
+    expect((await (await startOf(await publish(HOUR + 60_000, HOUR))).ended).status).toBe("failed");
+  });
+
   it("continues at its failed step when a user retries it, with a new limit of attempts", async (fixture) => {
     const retries = { attempts: 2, backoffMs: 0 };
     const createRun = await fixture.publish(
