@@ -31,6 +31,7 @@ import { runEventsContract } from "./contract/run-events.ts";
 import { runLanesContract } from "./contract/run-lanes.ts";
 import { runModelContract } from "./contract/run-model.ts";
 import { runProgressContract } from "./contract/run-progress.ts";
+import { runQueueReadsContract } from "./contract/run-queue-reads.ts";
 import { runsContract } from "./contract/runs.ts";
 import { saveFlowsContract } from "./contract/save-flows.ts";
 import { schedulesContract } from "./contract/schedules.ts";
@@ -82,6 +83,7 @@ const suites: Record<string, Suite> = {
   "callback tokens": callbackTokensContract,
   runs: runsContract,
   countRuns: runCountsContract,
+  "the queue and the waits": runQueueReadsContract,
   "the run queue": runClaimsContract,
   "the run store": runProgressContract,
   lanes: runLanesContract,

@@ -866,4 +866,17 @@ export const migrations: readonly Migration[] = [
       "CREATE INDEX matching_events_due ON matching_events (due_at)",
     ],
   },
+  {
+    // What the runs in the memory of each worker wait for, as JSON.
+    name: "waits of runs",
+    statements: [
+      `CREATE TABLE run_waits (
+        tenant_id TEXT NOT NULL,
+        worker TEXT NOT NULL,
+        at BIGINT NOT NULL,
+        waits TEXT NOT NULL,
+        PRIMARY KEY (tenant_id, worker)
+      ) CLUSTERED`,
+    ],
+  },
 ];

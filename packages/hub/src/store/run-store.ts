@@ -301,6 +301,46 @@ export interface StoredVerdict {
   run_id: string | null;
 }
 
+/** The runs of one flow that wait in the store. */
+export interface FlowQueue {
+  app: string;
+  flow_id: string;
+  /** Null if the flow was deleted. */
+  flow_name: string | null;
+  /** The runs that are due and not claimed yet, up to a maximum. */
+  queued: number;
+  /** The runs that wait for the concurrency limit of their trigger. */
+  held: number;
+  /** Since when the oldest queued run has been waiting. */
+  since: number | null;
+}
+
+/** Runs of one flow that wait for the same thing while a worker has them in memory. */
+export interface RunWait {
+  app: string;
+  flow_id: string;
+  /**
+   * `limit`: for one of the requests that may be open at the origin `target`. `response`: for a response of
+   * the origin. `run`: for the end of a run of the flow `target`, which they have called.
+   * A report contains its id, and `readQueue` returns its name.
+   */
+  kind: "limit" | "response" | "run";
+  target: string;
+  runs: number;
+  /** Since when the oldest of them has been waiting. */
+  since: number;
+  /** The first of the runs. */
+  run_ids: string[];
+}
+
+/** What waits in one tenant, the largest group first. */
+export interface QueueReport {
+  flows: FlowQueue[];
+  /** Whether more flows have queued runs. */
+  more_flows: boolean;
+  waits: (RunWait & Pick<FlowQueue, "flow_name">)[];
+}
+
 export interface RunLease {
   worker: string;
   now: number;
@@ -386,6 +426,22 @@ export interface RunStore {
   nextDue(after?: number): Promise<number | null>;
   /** Returns the worker's runs to the queue, so that other workers can claim them immediately. */
   releaseRuns(worker: string, now: number): Promise<void>;
+  /** Reads which runs of the tenant wait, and for what. Each count stops at `max`. */
+  readQueue(tenant: string, now: number, max: number): Promise<QueueReport>;
+  /**
+   * Counts the queued runs of all tenants by flow. Each count stops at `max`, and of many flows only those
+   * that were served longest ago are counted.
+   */
+  measureQueues(
+    now: number,
+    max: number,
+  ): Promise<{ tenant: string; queued: number; since: number | null }[]>;
+  /** Replaces what a worker has reported about the waits of its runs. */
+  saveRunWaits(
+    worker: string,
+    at: number,
+    waits: readonly (RunWait & { tenant: string })[],
+  ): Promise<void>;
   getRun(tenant: string, id: string): Promise<Run | undefined>;
   /** Like `getRun`, with a `Preview` in place of a large input or output, and without `gathered`. */
   previewRun(tenant: string, id: string): Promise<Run | undefined>;

@@ -310,6 +310,7 @@ export const tenantTables: readonly TenantTable[] = [
   { name: "queues", key: [], omitted: ["due_at"] },
   { name: "app_queues", key: ["app"], omitted: ["due_at"] },
   { name: "flow_queues", key: ["app", "flow_id"], omitted: ["due_at"] },
+  { name: "run_waits", key: ["worker"], omitted: ["at", "waits"] },
   {
     name: "verdicts",
     kind: "verdict",

@@ -35,7 +35,7 @@ export const PLACES = {
   markClaimedProcessed: "tenant", releaseEvents: "tenant", listEventTypes: "tenant", listRecentTypes: "tenant", countReceived: "tenant",
   createApp: "tenant", getApp: "tenant", listApps: "tenant", updateApp: "tenant", deleteApp: "tenant",
   createFlow: "tenant", editFlow: "tenant", saveFlows: "tenant", getFlow: "tenant", listFlows: "tenant",
-  listTriggerStates: "tenant", listDraftStates: "tenant", findToolOwner: "tenant", deleteFlow: "tenant",
+  readQueue: "tenant", listTriggerStates: "tenant", listDraftStates: "tenant", findToolOwner: "tenant", deleteFlow: "tenant",
   publishFlow: "tenant", rollBackFlow: "tenant", saveDraftVersion: "tenant", listVersions: "tenant", getVersion: "tenant",
   listTools: "tenant", findTool: "tenant", getTrigger: "tenant", findTriggers: "tenant", listEventTriggers: "tenant",
   listTrips: "tenant", getRun: "tenant", previewRun: "tenant", findRun: "tenant", listRuns: "tenant",
@@ -50,7 +50,7 @@ export const PLACES = {
 
   listDeletions: "own", countPending: "own", sweep: "own", sweepTenants: "own", sweepRuns: "own", sweepFlows: "own", migrateLegacyFlows: "own", sampleSealed: "own", listSealed: "own", replaceSealed: "own",
   startRun: "own", prepareRun: "own", startInLane: "own", claimRuns: "own", renewRuns: "own", saveProgress: "own",
-  nextDue: "own", releaseRuns: "own", loadOutput: "own", fireSchedules: "own", nextScheduleDue: "own",
+  nextDue: "own", releaseRuns: "own", measureQueues: "own", saveRunWaits: "own", loadOutput: "own", fireSchedules: "own", nextScheduleDue: "own",
   claimMatching: "own", finishMatching: "own", releaseMatching: "own", nextMatchingDue: "own", countMatching: "own",
   leaseConnections: "own", renewConnections: "own", finishConnection: "own", dropFormerServers: "own",
   saveSubscriptions: "own", nextConnectionDue: "own", releaseConnections: "own",

@@ -25,6 +25,7 @@ export interface RunPlanCase {
 const EQUIVALENT: Record<string, string> = {
   runs_tenant: "runs",
   runs_worker: "runs",
+  flow_queues_next: "flow_queues_due",
   steps_nth: "steps",
   flows_tenant: "flows",
   connections_owner: "connections",
@@ -149,6 +150,8 @@ export const runPlanCases: RunPlanCase[] = [
   { operation: "storing the runs of a slow filter", verb: (d) => verbTable(d).finishMatching.run([{ tenant, id: "id-7", attempts: 1, revision: 1, plan: { verdicts: [], runs: [] } }]), indexes: ["matching_events", "events_id"] },
   { operation: "when the next event can be matched", verb: (d) => verbTable(d).nextMatchingDue.run(), indexes: ["matching_events_due"] },
   { operation: "triggers that are not compared with an event yet", verb: (d) => verbTable(d).listDeferred.run(tenant, "id-7"), indexes: ["matching_events"] },
+  { operation: "the queue of a tenant", verb: (d) => verbTable(d).readQueue.run(tenant, START, 100), indexes: ["flow_queues_due", "runs_due", "runs_status", "run_waits", "flows"], orIndex: "flow_queues" },
+  { operation: "the queues of all tenants", verb: (d) => verbTable(d).measureQueues.run(START, 100), indexes: ["flow_queues_next", "runs_due"] },
   { operation: "schedules of flows", verb: (d) => verbTable(d).listSchedules.run(tenant, ["flow-7", "flow-8"]), indexes: ["schedules"] },
   { operation: "secrets by name", verb: (d) => verbTable(d).getSecrets.run(tenant, ["secret-7", "secret-8"]), indexes: ["secrets"] },
 ];
@@ -170,6 +173,7 @@ export const FILL_RUNS = [
   `${series(3000)} INSERT INTO flow_queues (tenant_id, app, flow_id, due_at) SELECT '${tenant}', 'app-1', 'more-' || n, ${START} + n FROM series`,
   `${series(3000)} INSERT INTO matching_events (tenant_id, event_id, triggers, due_at) SELECT 'tenant-' || (n % 50), 'event-' || n, '[]', ${START} + n - 5 FROM series`,
   `${series(3000)} INSERT INTO matching_events (tenant_id, event_id, triggers, due_at, attempts) SELECT '${tenant}', 'id-' || n, '[]', ${START} + n, 1 FROM series`,
+  `${series(3000)} INSERT INTO run_waits (tenant_id, worker, at, waits) SELECT 'tenant-' || n, 'worker-1', ${START}, '[]' FROM series`,
   `${series(1000)} INSERT INTO apps (tenant_id, slug, name, description, created_at, updated_at)
    SELECT '${tenant}', 'app-' || n, '', '', 0, 0 FROM series`,
   `${series(1000)} INSERT INTO flows (id, tenant_id, app, name, description, graph, revision, version, created_at, updated_at)

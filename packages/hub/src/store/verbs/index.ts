@@ -154,6 +154,7 @@ import {
 } from "./registry.ts";
 import { acceptClock, getClock, observeClock } from "./retention-clock.ts";
 import { saveProgress } from "./run-progress.ts";
+import { measureQueues, readQueue, saveRunWaits } from "./run-queue-reads.ts";
 import { fireSchedules, listSchedules, nextScheduleDue } from "./schedules.ts";
 import { countReceived, searchEvents } from "./search-events.ts";
 import {
@@ -407,6 +408,9 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   countRunsByPeriod: reads(countRunsByPeriod),
   listRunTimes: reads(listRunTimes),
   countRuns: reads(countRuns),
+  readQueue: reads((tenant, now, max) => readQueue(dialect, tenant, now, max)),
+  measureQueues: reads(measureQueues),
+  saveRunWaits: writes(saveRunWaits),
   listSteps: reads(listSteps),
   countSteps: reads(countSteps),
   cancelRun: writes((tenant, id, at) => cancelRun(dialect, tenant, id, at)),
