@@ -14,7 +14,9 @@ import type { Log } from "./lib/log.ts";
 import type { Timers } from "./lib/timers.ts";
 import type { WebFetch } from "./lib/web-fetch.ts";
 import type { RedeliveryOutcome } from "./redelivery/schedule.ts";
+import type { QueuedByTenant } from "./runs/queued-by-tenant.ts";
 import type { RunMetrics } from "./runs/run-metrics.ts";
+import type { WorkerLoad } from "./runs/worker-load.ts";
 import type { Retention } from "./store/store.ts";
 import type { SweepReason } from "./store/sweeper.ts";
 import type { GithubAppCredentials } from "./tenants/github-app.ts";
@@ -41,6 +43,8 @@ export interface HostPorts {
   evaluate: Evaluate;
   /** Whether `evaluate` leaves the event loop free. */
   evaluatesInBackground: boolean;
+  /** The evaluations that wait for a worker, by language. Undefined if they do not wait. */
+  queuedEvaluations?: () => ReadonlyMap<string, number>;
   makeHmacKey: MakeHmacKey;
   sha256Hex: Sha256Hex;
   timers: Timers;
@@ -77,6 +81,11 @@ export interface HubGauges {
   pendingEvents(): Promise<number>;
   /** The number of open live streams. */
   connectedStreams(): number;
+  /** The tenants with queued runs. */
+  queues(): Promise<QueuedByTenant[]>;
+  load(): WorkerLoad;
+  /** The evaluations that wait for a sandbox worker, by language. */
+  queuedEvaluations?: () => ReadonlyMap<string, number>;
   /** Undefined if the hub has no credentials of a GitHub App. */
   redelivery?: () => Promise<RedeliveryGauges>;
 }

@@ -88,6 +88,7 @@ export function createHubRuns(options: HubRunsOptions) {
     calls: createToolCalls({ store, runner, evaluate, newId, now }),
     drafts: createDraftRuns({ store, runner, registry: nodeTypes, evaluate, newId, now }),
     explainer,
+    readLoad: runner.readLoad,
     close: async () => void (await Promise.all([ticker.close(), runner.close()])),
   };
 }

@@ -30,6 +30,7 @@ import { createSeal } from "./lib/seal.ts";
 import type { Timers } from "./lib/timers.ts";
 import { withTimeout } from "./lib/with-timeout.ts";
 import type { RedeliverySchedule } from "./redelivery/schedule.ts";
+import { measureByTenant } from "./runs/queued-by-tenant.ts";
 import { isStorageUnavailable } from "./store/storage-unavailable.ts";
 import type { Store } from "./store/store.ts";
 import { startSweeper } from "./store/sweeper.ts";
@@ -143,6 +144,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   ports.metrics.setGauges({
     pendingEvents: store.countPending,
     connectedStreams: agents.live.countConnected,
+    queues: () => measureByTenant(store, now()),
+    load: runs.readLoad,
+    ...(ports.queuedEvaluations && { queuedEvaluations: ports.queuedEvaluations }),
     ...(github && { redelivery: github.readGauges }),
   });
   const isStopping = () => closing.signal.aborted;

@@ -172,7 +172,7 @@ type CallService = "emit" | "callFlow" | "inbox";
 
 /** Creates the services that a node can use only until its attempt ends. */
 function createCalls(
-  { run, services, readmit }: Execution,
+  { run, services, beginWait, readmit }: Execution,
   { signal }: FrameContext,
   perform: Perform,
   step: Pick<Caller, "key" | "attempt">,
@@ -193,7 +193,8 @@ function createCalls(
       callFlow: (call) =>
         performOpen(limit, () => {
           hasCalled = true;
-          return services.callFlow(run, call, caller());
+          const endWait = beginWait("run", call.flow);
+          return services.callFlow(run, call, caller()).finally(endWait);
         }),
       inbox: {
         listTools: services.inbox.listTools,

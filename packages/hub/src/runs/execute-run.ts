@@ -57,6 +57,7 @@ export interface ExecuteOptions {
   lease: { isFresh(): boolean; ensureFresh(): Promise<boolean> };
   slots: WorkSlots;
   enterOrigin: Execution["enterOrigin"];
+  beginWait: Execution["beginWait"];
   readmit: Execution["readmit"];
   onMemory: Execution["onMemory"];
   onProgress: Execution["onProgress"];
@@ -185,6 +186,7 @@ function createExecution(
     onProgress: options.onProgress,
     onMemory: options.onMemory,
     enterOrigin: options.enterOrigin,
+    beginWait: options.beginWait,
     readmit: options.readmit,
     effects,
   };

@@ -5,7 +5,7 @@ import type { Scope } from "@signalbox/rules/flows/render.ts";
 import type { LargeJson, MaybeLarge, MixedJson, MixedObject } from "@signalbox/rules/large-json.ts";
 import type { Release } from "../lib/fair-slots.ts";
 import type { Timers } from "../lib/timers.ts";
-import type { Run, StepRef } from "../store/run-store.ts";
+import type { Run, RunWait, StepRef } from "../store/run-store.ts";
 import type { Activity } from "./activity.ts";
 import type { Effects } from "./effects.ts";
 import type { Frame, Layout } from "./frame.ts";
@@ -42,6 +42,8 @@ export interface Execution {
   onMemory: (bytes: number) => void;
   /** Waits until a request to the origin may be sent; see `OutboundLimits`. */
   enterOrigin: (origin: string, options: EnterOptions) => Promise<Release>;
+  /** Registers that the run waits; the returned function ends that. See `RunWaits`. */
+  beginWait: (kind: RunWait["kind"], target: string) => () => void;
   /** Resolves when the run may continue after it has waited for a called run; see `RunLimit`. */
   readmit: () => Promise<void>;
   effects: Effects;

@@ -7,6 +7,7 @@ import type { Leases } from "./leases.ts";
 import type { OutboundLimits } from "./outbound-limits.ts";
 import type { RunMemory } from "./run-memory.ts";
 import { observeSteps, type RunMetrics } from "./run-metrics.ts";
+import type { RunWaits } from "./run-waits.ts";
 import type { NodeProgress } from "./tool-progress.ts";
 
 export interface ExecutionsOptions {
@@ -17,6 +18,7 @@ export interface ExecutionsOptions {
     | "signal"
     | "lease"
     | "enterOrigin"
+    | "beginWait"
     | "onMemory"
     | "readmit"
     | "onProgress"
@@ -26,6 +28,7 @@ export interface ExecutionsOptions {
   leases: Pick<Leases, "begin" | "end" | "isFresh" | "ensureFresh">;
   memory: Pick<RunMemory, "open">;
   outbound: Pick<OutboundLimits, "enter">;
+  waits: Pick<RunWaits, "begin">;
   readmit(run: string): Promise<void>;
   onProgress(run: string, progress: NodeProgress): void;
   onStarted(): void;
@@ -50,7 +53,7 @@ export interface Executions {
 const MAX_LOADED_BYTES = 4 * 1024 * 1024;
 
 export function createExecutions(options: ExecutionsOptions): Executions {
-  const { shared, metrics, leases, memory, outbound, readmit } = options;
+  const { shared, metrics, leases, memory, outbound, waits, readmit } = options;
   const { onProgress, onStarted, onFinished, onError } = options;
   const controllers = new Map<string, AbortController>();
   const unfinished = new Set<Promise<void>>();
@@ -79,7 +82,23 @@ export function createExecutions(options: ExecutionsOptions): Executions {
         claimed,
         signal: controller.signal,
         lease: { isFresh: () => leases.isFresh(id), ensureFresh: () => leases.ensureFresh(id) },
-        enterOrigin: (origin, enterOptions) => outbound.enter(origin, path, enterOptions),
+        async enterOrigin(origin, { signal, onQueued }) {
+          const leave = await outbound.enter(origin, path, {
+            signal,
+            onQueued() {
+              const ends = [waits.begin(claimed.run, "limit", origin), onQueued?.()];
+              return () => {
+                for (const end of ends) end?.();
+              };
+            },
+          });
+          const endWait = waits.begin(claimed.run, "response", origin);
+          return () => {
+            endWait();
+            leave();
+          };
+        },
+        beginWait: (kind, target) => waits.begin(claimed.run, kind, target),
         onMemory: openRun.add,
         readmit: () => readmit(id),
         onProgress: (progress) => onProgress(id, progress),

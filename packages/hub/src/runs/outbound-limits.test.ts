@@ -44,5 +44,5 @@ test("rejects a request that is aborted while it waits, and keeps no place for i
 
 test("applies the limit to the origin of a URL", () => {
   expect(outboundOrigin("https://user@x.example:8443/path?query")).toBe("https://x.example:8443");
-  expect(outboundOrigin("not a URL")).toBe("not a URL");
+  expect(outboundOrigin("not a URL")).toBe("invalid URL");
 });

@@ -73,5 +73,8 @@ export function createOutboundLimits(perOrigin: number): OutboundLimits {
   };
 }
 
-/** The origin whose limit applies to a URL. An invalid URL is returned as it is; its request will fail. */
-export const outboundOrigin = (url: string): string => URL.parse(url)?.origin ?? url;
+/**
+ * The origin whose limit applies to a URL. It is shown in metrics and in the web UI, so it contains no part
+ * of an invalid URL, which could contain a secret.
+ */
+export const outboundOrigin = (url: string): string => URL.parse(url)?.origin ?? "invalid URL";

@@ -14,9 +14,11 @@ import { DEFAULT_RUN_BYTES } from "./run-budget.ts";
 import { createRunLimit } from "./run-limit.ts";
 import { createRunMemory } from "./run-memory.ts";
 import { observeEnds, type RunMetrics } from "./run-metrics.ts";
+import { createRunWaits } from "./run-waits.ts";
 import type { NodeProgress } from "./tool-progress.ts";
 import { createWaiters } from "./waiters.ts";
-import { createWorkSlots } from "./work-slots.ts";
+import { createWorkSlots, WORK_SLOTS } from "./work-slots.ts";
+import type { WorkerLoad } from "./worker-load.ts";
 
 export interface RunnerComponentsOptions
   extends Pick<ExecuteOptions, "registry" | "loadSecrets" | "loadInput" | "services" | "timers">,
@@ -56,6 +58,7 @@ export function createRunnerComponents(options: RunnerComponentsOptions) {
   const slots = createWorkSlots({ timers, onFree: () => claimer.onSlotFree() });
   const memory = createRunMemory(memoryBytes);
   const outbound = createOutboundLimits(options.originRequests);
+  const waits = createRunWaits({ store, worker, timers, onError });
   const waiters = createWaiters({ store, timers, onError });
   const { writeTimers = timers } = options;
   const save = createProgressCommit({ store, timers: writeTimers });
@@ -75,6 +78,7 @@ export function createRunnerComponents(options: RunnerComponentsOptions) {
     metrics: options.metrics,
     memory,
     outbound,
+    waits,
     readmit: limit.readmit,
     onProgress: (run, progress) => progressListeners.get(run)?.(progress),
     leases,
@@ -131,12 +135,23 @@ export function createRunnerComponents(options: RunnerComponentsOptions) {
     executions,
     claimer,
     progressListeners,
+    readLoad: (): WorkerLoad => ({
+      slots: { busy: WORK_SLOTS - slots.shares.free, total: WORK_SLOTS, waiting: slots.waiting },
+      runs: executions.ids().length,
+      memory: { used: memory.used, budget: memoryBytes },
+      origins: outbound.list().map(({ origin, open, waiting }) => ({
+        origin,
+        open,
+        waiting: waiting.reduce((sum, { count }) => sum + count, 0),
+      })),
+    }),
     async close(reason: string): Promise<void> {
       heartbeat.stop();
       unsubscribe();
       waiters.close(reason);
       await Promise.all([claimer.close(), executions.close()]);
       stopObserving();
+      await waits.close();
       await store.releaseRuns(worker, timers.now());
     },
   };

@@ -13,6 +13,7 @@ import { followRun, type RunChange } from "./follow-run.ts";
 import { observeSteps } from "./run-metrics.ts";
 import { createRunnerComponents, type RunnerComponentsOptions } from "./runner-components.ts";
 import type { StartedRun, StartOptions } from "./started-run.ts";
+import type { WorkerLoad } from "./worker-load.ts";
 
 type OptionWithDefault =
   | "leaseMs"
@@ -40,6 +41,7 @@ export interface Runner {
   queue(runs: NewRun[]): Promise<(string | null)[]>;
   /** Yields the changes of a run until it ends; see `followRun`. */
   follow(tenant: string, run: string, signal: AbortSignal): AsyncGenerator<RunChange, void>;
+  readLoad(): WorkerLoad;
   /** Stops executing runs, and releases them so that other processes can claim them. */
   close(): Promise<void>;
 }
@@ -152,6 +154,7 @@ export function createRunner(options: RunnerOptions): Runner {
     queue: (runs) => store.queueRuns(runs),
     follow: (tenant, run, signal) =>
       followRun({ store, timers }, tenant, run, AbortSignal.any([closing.signal, signal])),
+    readLoad: components.readLoad,
     close() {
       closing.abort();
       return components.close(RELEASED);

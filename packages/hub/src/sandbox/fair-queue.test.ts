@@ -69,3 +69,15 @@ test("serves keys round robin and the jobs of a key in order, while jobs are add
     }),
   );
 });
+
+test("returns the number of jobs by key", () => {
+  const queue = createFairQueue<string>();
+  const [remove] = ["a1", "a2", "b1"].map((job) => queue.add(job.slice(0, 1), job));
+  expect([...queue.sizes()]).toEqual([
+    ["a", 2],
+    ["b", 1],
+  ]);
+  remove?.();
+  queue.nextOf("b", () => true);
+  expect([...queue.sizes()]).toEqual([["a", 1]]);
+});

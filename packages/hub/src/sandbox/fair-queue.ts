@@ -10,6 +10,8 @@ export interface FairQueue<Job> {
   next(isBlocked?: (key: string) => boolean): Job | undefined;
   /** Takes the next job of this key if `isWanted` returns true for it. */
   nextOf(key: string, isWanted: (job: Job) => boolean): Job | undefined;
+  /** The number of jobs by key. It counts them one by one. */
+  sizes(): Map<string, number>;
 }
 
 /** A node of a circular doubly linked list; the list's head is a node without a value. */
@@ -96,6 +98,15 @@ export function createFairQueue<Job>(): FairQueue<Job> {
       remove(queue.jobs.next);
       dropIfEmpty(queue);
       return job;
+    },
+    sizes() {
+      const sizes = new Map<string, number>();
+      for (const [key, { jobs }] of queues) {
+        let size = 0;
+        for (let node = jobs.next; node !== jobs; node = node.next) size += 1;
+        sizes.set(key, size);
+      }
+      return sizes;
     },
   };
 }

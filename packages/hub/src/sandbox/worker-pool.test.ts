@@ -371,3 +371,19 @@ test("rejects a request that is queued for too long, but not a request that has 
   expect(await third).toMatchObject({ output: 3 });
   expect(started).toEqual(["first", "third"]);
 });
+
+test("counts the evaluations that wait for a worker, by language", () => {
+  // Each of the two workers takes one.
+  const { pool, evaluate } = setUp();
+  const ignoreEnd = (evaluation: Promise<unknown>) => void evaluation.catch(() => {});
+  for (const tenant of ["a", "b"]) {
+    ignoreEnd(evaluate(tenant, "code", "javascript"));
+    ignoreEnd(evaluate(tenant, "more code", "javascript"));
+    ignoreEnd(evaluate(tenant, "1"));
+    ignoreEnd(evaluate(tenant, "2", "jsonata", "x".repeat(300_000)));
+  }
+  expect([...pool.queued()]).toEqual([
+    ["javascript", 3],
+    ["jsonata", 3],
+  ]);
+});

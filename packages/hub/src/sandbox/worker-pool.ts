@@ -65,6 +65,8 @@ export interface WorkerPoolOptions {
 
 export interface WorkerPool {
   evaluate: Evaluate;
+  /** The number of evaluations that wait for a worker, by language. */
+  queued(): Map<string, number>;
   close(): Promise<void>;
 }
 
@@ -277,6 +279,14 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       caller.signal.throwIfAborted();
       return evaluateThroughJson(evaluation, (serialized) => enqueue(serialized, caller));
     },
+    queued() {
+      const counts = new Map<string, number>();
+      for (const [key, size] of queue.sizes()) {
+        const language = languageOf(key);
+        counts.set(language, (counts.get(language) ?? 0) + size);
+      }
+      return counts;
+    },
     async close() {
       isClosed = true;
       for (let job = queue.next(); job; job = queue.next()) job.reject(stoppingError());
@@ -295,6 +305,9 @@ const LARGE = "large";
 
 const keyOf = (tenant: string, { language, data }: SerializedEvaluation): string =>
   (data.length > LARGE_BYTES ? LARGE : "") + JSON.stringify([tenant, language]);
+
+const languageOf = (key: string): string =>
+  (JSON.parse(key.startsWith(LARGE) ? key.slice(LARGE.length) : key) as [string, string])[1];
 
 /** The groups of a key, none of which may occupy all workers. */
 const groupsOf = (key: string): string[] =>

@@ -3,6 +3,7 @@
  * start at 0 when the object starts. Instead of a histogram there are only its sum and its count.
  */
 import type { HubGauges, HubMetrics } from "../../host-ports.ts";
+import { largestOrigins } from "../../runs/worker-load.ts";
 
 export function createMetrics(): HubMetrics {
   const values = new Map<string, number>();
@@ -44,12 +45,35 @@ export function createMetrics(): HubMetrics {
         ...values,
         ["signalbox_pending_events", pending],
         ["signalbox_connected_streams", gauges?.connectedStreams() ?? 0],
+        ...(await runGauges(gauges)),
         ...(await redeliveryGauges(gauges)),
       ];
       return lines.map(([key, value]) => `${key} ${value}\n`).join("");
     },
     contentType: "text/plain; version=0.0.4; charset=utf-8",
   };
+}
+
+async function runGauges(gauges: HubGauges | undefined): Promise<[string, number][]> {
+  if (!gauges) return [];
+  const queues = await gauges.queues().catch(() => []);
+  const { slots, runs, memory, origins } = gauges.load();
+  return [
+    ...queues.flatMap(({ tenant, queued, oldestMs }): [string, number][] => [
+      [`signalbox_queued_runs{tenant="${tenant}"}`, queued],
+      [`signalbox_oldest_queued_run_seconds{tenant="${tenant}"}`, oldestMs / 1000],
+    ]),
+    ["signalbox_busy_slots", slots.busy],
+    ["signalbox_slots", slots.total],
+    ["signalbox_runs_waiting_for_slot", slots.waiting],
+    ["signalbox_runs_in_memory", runs],
+    ["signalbox_run_memory_bytes", memory.used],
+    ["signalbox_run_memory_budget_bytes", memory.budget],
+    ...largestOrigins(origins).flatMap(({ origin, open, waiting }): [string, number][] => [
+      [`signalbox_origin_requests{origin="${origin}",state="open"}`, open],
+      [`signalbox_origin_requests{origin="${origin}",state="waiting"}`, waiting],
+    ]),
+  ];
 }
 
 async function redeliveryGauges(gauges: HubGauges | undefined): Promise<[string, number][]> {

@@ -1,8 +1,16 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import type { WorkerLoad } from "../../runs/worker-load.ts";
 import { createMetrics } from "./metrics.ts";
 
 const create = () => createMetrics({ sources: ["github"], nodeTypes: ["HttpRequest"] });
+
+const load = (origins: WorkerLoad["origins"] = []): WorkerLoad => ({
+  slots: { busy: 3, total: 64, waiting: 2 },
+  runs: 5,
+  memory: { used: 1_000, budget: 9_000 },
+  origins,
+});
 
 const namesIn = (text: string, pattern: RegExp) =>
   [...new Set([...text.matchAll(pattern)].map(([, name]) => name))].sort();
@@ -24,6 +32,8 @@ it("lists the labels of each metric in docs/operating.md", async () => {
   metrics.setGauges({
     pendingEvents: async () => 0,
     connectedStreams: () => 0,
+    queues: async () => [{ tenant: "acme", queued: 7, oldestMs: 1_500 }],
+    load: () => load([{ origin: "https://api.example", open: 2, waiting: 1 }]),
     redelivery: async () => ({ open: 2, given_up: 1, completedAt: 9_000, lastCheckFailed: true }),
   });
   metrics.observeRun("failed", 1);
@@ -79,6 +89,8 @@ it("reads the gauges for each response, and responds even if the database does n
       return pending;
     },
     connectedStreams: () => 2,
+    queues: () => Promise.reject(new Error("no database")),
+    load: () => load(),
   });
   expect(await metrics.text()).toMatch(/^signalbox_pending_events 3$/m);
   expect(await metrics.text()).toMatch(/^signalbox_connected_streams 2$/m);
@@ -88,4 +100,40 @@ it("reads the gauges for each response, and responds even if the database does n
   const text = await metrics.text();
   expect(text).toMatch(/^signalbox_pending_events nan$/im);
   expect(text).toMatch(/^signalbox_connected_streams 2$/m);
+});
+
+it("shows what runs wait for, with a bounded number of origins", async () => {
+  const metrics = create();
+  const origins = Array.from({ length: 12 }, (_, index) => ({
+    origin: `https://api-${index}.example`,
+    open: index,
+    waiting: 1,
+  }));
+  let queues = [{ tenant: "acme", queued: 7, oldestMs: 1_500 }];
+  metrics.setGauges({
+    pendingEvents: async () => 0,
+    connectedStreams: () => 0,
+    queues: async () => queues,
+    load: () => load(origins),
+    queuedEvaluations: () => new Map([["jsonata-filters", 4]]),
+  });
+  const lines = (await metrics.text()).split("\n");
+  for (const line of [
+    'signalbox_queued_runs{tenant="acme"} 7',
+    'signalbox_oldest_queued_run_seconds{tenant="acme"} 1.5',
+    "signalbox_busy_slots 3",
+    "signalbox_slots 64",
+    "signalbox_runs_waiting_for_slot 2",
+    "signalbox_runs_in_memory 5",
+    "signalbox_run_memory_bytes 1000",
+    "signalbox_run_memory_budget_bytes 9000",
+    'signalbox_origin_requests{origin="https://api-11.example",state="open"} 11',
+    'signalbox_origin_requests{origin="other",state="open"} 1',
+    'signalbox_origin_requests{origin="other",state="waiting"} 2',
+    'signalbox_queued_evaluations{language="jsonata-filters"} 4',
+  ])
+    expect(lines).toContain(line);
+  expect(lines.filter((line) => line.startsWith("signalbox_origin_requests{"))).toHaveLength(22);
+  queues = [];
+  expect(await metrics.text()).not.toContain("signalbox_queued_runs{");
 });

@@ -1,12 +1,29 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { HubGauges, HubMetrics } from "../../host-ports.ts";
+import { largestOrigins, type WorkerLoad } from "../../runs/worker-load.ts";
 
 export interface MetricsOptions {
   sources: readonly string[];
   nodeTypes: readonly string[];
 }
 
-/** The Prometheus metrics. Labels contain only known names, never names from a request or a flow. */
+/** Both gauges of a response use one result. While the database does not respond, they are left out. */
+function shareWhileRunning<Result>(read: () => Promise<Result[]>): () => Promise<Result[]> {
+  let running: Promise<Result[]> | undefined;
+  return () => {
+    running ??= read()
+      .catch(() => [])
+      .finally(() => {
+        running = undefined;
+      });
+    return running;
+  };
+}
+
+/**
+ * The Prometheus metrics. Labels contain only known names, never names from a request or a flow. The
+ * exceptions are the labels `tenant` and `origin`, which have a bounded number of values at each time.
+ */
 export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetrics {
   const knownSources = new Set(sources);
   const knownTypes = new Set(nodeTypes);
@@ -77,6 +94,7 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
     registers: [registry],
   });
   let gauges: HubGauges | undefined;
+  const readQueues = shareWhileRunning(async () => (await gauges?.queues()) ?? []);
   new Gauge({
     name: "signalbox_pending_events",
     help: "Pending events in the database; every replica reports the same number.",
@@ -92,6 +110,90 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
     registers: [registry],
     collect() {
       this.set(gauges?.connectedStreams() ?? 0);
+    },
+  });
+
+  new Gauge({
+    name: "signalbox_queued_runs",
+    help: "Queued runs by tenant, at most 1000 of a flow: of the 20 tenants whose runs have waited longest; the others as tenant other. Every replica reports the same number.",
+    labelNames: ["tenant"],
+    registers: [registry],
+    async collect() {
+      const queues = await readQueues();
+      this.reset();
+      for (const { tenant, queued } of queues) this.set({ tenant }, queued);
+    },
+  });
+  new Gauge({
+    name: "signalbox_oldest_queued_run_seconds",
+    help: "How long the oldest queued run has been waiting, for the same tenants.",
+    labelNames: ["tenant"],
+    registers: [registry],
+    async collect() {
+      const queues = await readQueues();
+      this.reset();
+      for (const { tenant, oldestMs } of queues) this.set({ tenant }, oldestMs / 1000);
+    },
+  });
+  const loadGauge = (name: string, help: string, read: (load: WorkerLoad) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        const load = gauges?.load();
+        this.set(load ? read(load) : 0);
+      },
+    });
+  loadGauge(
+    "signalbox_busy_slots",
+    "Slots of runs that work in this process.",
+    (load) => load.slots.busy,
+  );
+  loadGauge("signalbox_slots", "All slots of this process.", (load) => load.slots.total);
+  loadGauge(
+    "signalbox_runs_waiting_for_slot",
+    "Runs in the memory of this process that wait for a slot.",
+    (load) => load.slots.waiting,
+  );
+  loadGauge(
+    "signalbox_runs_in_memory",
+    "Runs that this process executes: those that work, and those that wait.",
+    (load) => load.runs,
+  );
+  loadGauge(
+    "signalbox_run_memory_bytes",
+    "Memory that the runs of this process count.",
+    (load) => load.memory.used,
+  );
+  loadGauge(
+    "signalbox_run_memory_budget_bytes",
+    "The memory up to which this process claims runs.",
+    (load) => load.memory.budget,
+  );
+  new Gauge({
+    name: "signalbox_origin_requests",
+    help: "Requests of runs of this process by origin, open or waiting for the limit of the origin: the 10 origins with most requests; the others as origin other.",
+    labelNames: ["origin", "state"],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { origin, open, waiting } of largestOrigins(gauges?.load().origins ?? [])) {
+        this.set({ origin, state: "open" }, open);
+        this.set({ origin, state: "waiting" }, waiting);
+      }
+    },
+  });
+  new Gauge({
+    name: "signalbox_queued_evaluations",
+    help: "Evaluations that wait for a sandbox worker, by language; the filters of triggers are jsonata-filters.",
+    labelNames: ["language"],
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.set({ language: "jsonata-filters" }, 0);
+      for (const [language, queued] of gauges?.queuedEvaluations?.() ?? [])
+        this.set({ language }, queued);
     },
   });
 

@@ -157,6 +157,7 @@ async function startOnce(
       readWebFile: createReadWebFile(),
       evaluate: sandbox.evaluate,
       evaluatesInBackground: true,
+      queuedEvaluations: sandbox.queued,
       makeHmacKey: nodeHmacKey,
       sha256Hex: nodeSha256Hex,
       timers: systemTimers,

@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { createTestTimers } from "../lib/test-timers.ts";
+import type { RunWait } from "../store/run-store.ts";
+import { createRunWaits } from "./run-waits.ts";
+
+const ORIGIN = "https://api.example";
+const run = (id: string, tenant = "acme") => ({ id, tenant, app: "desk", flow_id: "f" });
+
+function open() {
+  const timers = createTestTimers(5_000);
+  const reports: RunWait[][] = [];
+  const waits = createRunWaits({
+    store: { saveRunWaits: async (_worker, _at, report) => void reports.push([...report]) },
+    worker: "w",
+    timers,
+    onError: (error) => expect.unreachable(String(error)),
+  });
+  const advance = async (ms: number) => {
+    timers.advance(ms);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { timers, reports, waits, advance };
+}
+
+test("reports the waits of a flow as one group, and again only when they change", async () => {
+  const { timers, reports, waits, advance } = open();
+  const ends = ["r1", "r2"].map((id) => waits.begin(run(id), "response", ORIGIN));
+  waits.begin(run("r3", "umbrella"), "limit", ORIGIN);
+  await advance(2_000);
+  const group = { app: "desk", flow_id: "f", target: ORIGIN, since: 5_000 };
+  const response = { ...group, tenant: "acme", kind: "response", runs: 2, run_ids: ["r1", "r2"] };
+  const limit = { ...group, tenant: "umbrella", kind: "limit", runs: 1, run_ids: ["r3"] };
+  expect(reports).toEqual([[response, limit]]);
+  await advance(2_000);
+  await advance(2_000);
+  expect(reports).toHaveLength(1);
+  ends[0]?.();
+  await advance(2_000);
+  expect(reports.slice(1)).toEqual([[{ ...response, runs: 1, run_ids: ["r2"] }, limit]]);
+  for (let at = 0; at < 20_000; at += 2_000) await advance(2_000);
+  expect(reports).toHaveLength(3);
+  await waits.close();
+  expect(reports.at(-1)).toEqual([]);
+  expect(timers.pending()).toBe(0);
+});
+
+test("reports no short waits, and sets no timer without waits", async () => {
+  const { timers, reports, waits, advance } = open();
+  expect(timers.pending()).toBe(0);
+  waits.begin(run("r1"), "response", ORIGIN)();
+  await advance(1_500);
+  const end = waits.begin(run("r2"), "response", ORIGIN);
+  await advance(500);
+  end();
+  await advance(2_000);
+  expect(reports).toEqual([]);
+  expect(timers.pending()).toBe(0);
+  const endLong = waits.begin(run("r3"), "run", "called");
+  await advance(2_000);
+  endLong();
+  await advance(2_000);
+  expect(reports).toMatchObject([[{ run_ids: ["r3"] }], []]);
+  expect(timers.pending()).toBe(0);
+});
+
+test("limits the groups and the ids of a report", async () => {
+  const { reports, waits, advance } = open();
+  for (let at = 0; at < 60; at += 1) waits.begin(run(`r${at}`), "response", `${ORIGIN}/${at}`);
+  for (let at = 0; at < 15; at += 1) waits.begin(run(`s${at}`), "response", ORIGIN);
+  await advance(2_000);
+  expect(reports[0]).toHaveLength(50);
+  expect(reports[0]?.[0]).toMatchObject({ runs: 15, run_ids: { length: 10 } });
+});
