@@ -186,6 +186,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("events, on %s", (ba
           failed: 0,
           cancelled: 0,
         },
+        runs_more: [],
       });
     }, WAIT);
   });

@@ -16,6 +16,7 @@ import { parameterSchemas } from "./api/node-type-routes.ts";
 import { oauthGrantRoutes } from "./api/oauth-grant-routes.ts";
 import { addOAuthRoutes } from "./api/oauth-routes.ts";
 import { addOpenApiRoute } from "./api/openapi.ts";
+import { queueRoutes } from "./api/queue-routes.ts";
 import { redeliveryRoutes } from "./api/redelivery-routes.ts";
 import { mountRoutes, type Route } from "./api/route.ts";
 import { runRoutes } from "./api/run-routes.ts";
@@ -41,6 +42,7 @@ import type { RejectionCounts } from "./ingest/rejection-counts.ts";
 import type { SendSample } from "./ingest/send-sample.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { Explainer } from "./runs/explain.ts";
+import type { WorkerLoad } from "./runs/worker-load.ts";
 import type { Store } from "./store/store.ts";
 import type { TokenLookup } from "./tenants/local-token.ts";
 import type { Sessions } from "./tenants/sessions.ts";
@@ -56,6 +58,7 @@ export interface HubRoutesOptions {
   newId: () => string;
   agents: ReturnType<typeof createHubAgents>;
   calls: ToolCalls;
+  readLoad: () => WorkerLoad;
   explainer: Explainer;
   connections: Pick<Connections, "callTool">;
   /** Aborted when the hub stops. */
@@ -217,6 +220,11 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       now,
     }),
     ...settingsRoutes(settings.effectiveSettings ?? [], options.tokens),
+    ...queueRoutes({
+      store,
+      now,
+      readLoad: settings.tenancy === "single" ? options.readLoad : undefined,
+    }),
     ...statsRoutes(store, now, settings.quota),
     ...sessionRoutes({
       sessions: options.sessions,

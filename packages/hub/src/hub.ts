@@ -164,6 +164,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     checkReady: pipeline.checkReady,
     rejections: pipeline.rejections,
     drafts: runs.drafts,
+    readLoad: runs.readLoad,
     sendSample: pipeline.sendSample,
     sendTestEvent: pipeline.sendTestEvent,
     wakeRedelivery: () => redelivery?.wake(),

@@ -39,6 +39,7 @@ export const memberRequests: ReadonlySet<string> = new Set([
   "GET /api/runs/{run}/steps/{nth}/input",
   "GET /api/runs/{run}/steps/{nth}/output",
   "GET /api/runs/{run}/stream",
+  "GET /api/queue",
   "GET /api/stats",
   "GET /api/tenants",
   // The grants of OAuth clients that act for the member.

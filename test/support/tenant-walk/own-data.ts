@@ -29,7 +29,7 @@ export async function readOwnData(
 /** Lists whose filters would hide items, so the query is removed. */
 const LISTS = ["GET /api/runs", "GET /api/events", "GET /pending-events", "GET /webhook-events"];
 /** Routes whose responses change although the tenant's data does not. */
-const CHANGING = ["GET /readyz", "GET /api/openapi.json", "GET /api/stats"];
+const CHANGING = ["GET /readyz", "GET /api/openapi.json", "GET /api/stats", "GET /api/queue"];
 
 /**
  * Reports ids that do not occur in the tenant's own data, because a walk with them would prove nothing. The

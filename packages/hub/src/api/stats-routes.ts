@@ -27,7 +27,10 @@ export const statsView = z.object({
   // Not a record: its JSON Schema would require properties that it does not declare.
   runs: z
     .object(Object.fromEntries(RUN_STATUSES.map((status) => [status, count])))
-    .describe(`The runs of the last day by status; ${MAX_COUNTED} means that many or more.`),
+    .describe(`The runs of the last day by status; at most ${MAX_COUNTED} of each are counted.`),
+  runs_more: z
+    .array(z.enum(RUN_STATUSES))
+    .describe("The statuses with more runs than `runs` says."),
   series: seriesView.optional().describe("With ?window=: rates over time."),
 });
 
@@ -79,7 +82,7 @@ export function statsRoutes(
           window && seriesOf(tenant, window),
           store.getTenant(tenant),
           store.pendingStatus(tenant),
-          store.countRuns(tenant, idFloor(now() - DAY_MS), MAX_COUNTED),
+          store.countRuns(tenant, idFloor(now() - DAY_MS), MAX_COUNTED + 1),
         ]);
 
         return {
@@ -92,7 +95,10 @@ export function statsRoutes(
               bytes: tenantRow?.bytes ?? 0,
               quota: tenantRow?.quota ?? defaultQuota,
             },
-            runs,
+            runs: Object.fromEntries(
+              RUN_STATUSES.map((status) => [status, Math.min(runs[status], MAX_COUNTED)]),
+            ),
+            runs_more: RUN_STATUSES.filter((status) => runs[status] > MAX_COUNTED),
             ...(series && { series }),
           },
         };

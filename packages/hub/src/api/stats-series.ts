@@ -19,7 +19,8 @@ export type Window = keyof typeof WINDOWS;
 
 /** The time in an id has 12 hexadecimal digits. */
 const slotMs = (digits: number) => 16 ** (12 - digits);
-const MAX_COUNTED = 10_000;
+/** One more than the web UI shows, so that it can show that there are more. */
+const MAX_COUNTED = 10_001;
 /** The maximum number of runs whose durations are read, the newest first. */
 const MAX_TIMED = 1_000;
 

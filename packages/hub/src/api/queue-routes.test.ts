@@ -1,0 +1,71 @@
+import { Hono } from "hono";
+import { expect, test } from "vitest";
+import type { QueueReport } from "../store/run-store.ts";
+import { queueRoutes } from "./queue-routes.ts";
+import { mountRoutes } from "./route.ts";
+import { statsRoutes } from "./stats-routes.ts";
+
+const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
+const flow = { app: "desk", flow_id: "f", flow_name: "F" };
+
+async function getJson(routes: Parameters<typeof mountRoutes>[1], path: string) {
+  const app = new Hono();
+  mountRoutes(app, routes, async () => access);
+  return (await app.request(path)).json();
+}
+
+test("the queue says that there are more runs than it counts, and hides the load of a shared hub", async () => {
+  const readQueue = async (_: string, __: number, max: number): Promise<QueueReport> => ({
+    flows: [
+      { ...flow, queued: max, held: max - 1, since: 2_000 },
+      { ...flow, flow_id: "g", queued: 3, held: 1, since: 1_000 },
+    ],
+    more_flows: false,
+    waits: [],
+  });
+  const routes = queueRoutes({ store: { readQueue }, now: () => 5_000, readLoad: undefined });
+  expect(await getJson(routes, "/api/queue")).toEqual({
+    queued: 1_003,
+    queued_more: true,
+    held: 1_000,
+    held_more: true,
+    oldest_queued_since: "1970-01-01T00:00:01.000Z",
+    flows: [
+      {
+        ...flow,
+        queued: 1_000,
+        queued_more: true,
+        held: 1_000,
+        oldest_queued_since: "1970-01-01T00:00:02.000Z",
+      },
+      {
+        ...flow,
+        flow_id: "g",
+        queued: 3,
+        queued_more: false,
+        held: 1,
+        oldest_queued_since: "1970-01-01T00:00:01.000Z",
+      },
+    ],
+    waits: [],
+    slots: null,
+  });
+});
+
+test("the statistics name the statuses with more runs than they count", async () => {
+  const none = { queued: 0, held: 0, running: 0, waiting: 0, failed: 10_000, cancelled: 0 };
+  const store = {
+    getTenant: async () => undefined,
+    pendingStatus: async () => ({ pending_count: 0, types: {}, latest_received_at: null }),
+    countRuns: async (_: string, __: string, max: number) => ({ ...none, succeeded: max }),
+  };
+  expect(
+    await getJson(
+      statsRoutes(store as never, () => 5_000, null),
+      "/api/stats",
+    ),
+  ).toMatchObject({
+    runs: { succeeded: 10_000, failed: 10_000 },
+    runs_more: ["succeeded"],
+  });
+});

@@ -1,0 +1,102 @@
+/** Which runs wait, and for what. The cost does not grow with the number of runs. */
+import { z } from "zod";
+import { MAX_QUEUED } from "../runs/queued-by-tenant.ts";
+import type { WorkerLoad } from "../runs/worker-load.ts";
+import type { Store } from "../store/store.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { isoOrNull } from "./views.ts";
+
+const count = z.int().min(0);
+const more = z.boolean().describe("Whether there are more than the number says.");
+const flow = {
+  app: z.string(),
+  flow_id: z.string(),
+  flow_name: z.string().nullable().describe("Null if the flow was deleted."),
+};
+const queued = count.describe(
+  `Runs that are due, and that no worker has claimed yet. At most ${MAX_QUEUED} of a flow are counted.`,
+);
+const held = count.describe(
+  `Runs that wait for the concurrency limit of their trigger. At most ${MAX_QUEUED} of a tenant are counted.`,
+);
+const oldest = z.iso
+  .datetime()
+  .nullable()
+  .describe("Since when the oldest queued run has been waiting.");
+
+export const queueView = z.object({
+  queued,
+  queued_more: more,
+  held,
+  held_more: more,
+  oldest_queued_since: oldest,
+  flows: z
+    .array(z.object({ ...flow, queued, queued_more: more, held, oldest_queued_since: oldest }))
+    .describe("The flows with such runs, those with most runs first."),
+  waits: z
+    .array(
+      z.object({
+        ...flow,
+        kind: z
+          .enum(["limit", "response", "run"])
+          .describe(
+            "`limit`: as many requests are open at the origin `target` as are allowed. `response`: a response of the origin. `run`: the end of a run of the flow `target`.",
+          ),
+        target: z.string(),
+        runs: count,
+        since: z.iso.datetime().describe("Since when the oldest of them has been waiting."),
+        run_ids: z.array(z.string()).describe("Some of the runs."),
+      }),
+    )
+    .describe(
+      "What running runs wait for, if for more than a second, as workers reported it in the last minute.",
+    ),
+  slots: z
+    .object({ busy: count, total: count })
+    .nullable()
+    .describe("The slots of the process that responds. Null if several tenants share the hub."),
+});
+
+export interface QueueRoutes {
+  store: Pick<Store, "readQueue">;
+  now: () => number;
+  /** Undefined if several tenants share the hub: they must not see each other's load. */
+  readLoad: (() => WorkerLoad) | undefined;
+}
+
+export const queueRoutes = ({ store, now, readLoad }: QueueRoutes): Route[] => [
+  defineRoute({
+    method: "get",
+    path: "/api/queue",
+    summary: "Show which runs wait, and for what",
+    tag: "runs",
+    scope: "runs:read",
+    response: { status: 200, schema: queueView },
+    async handle({ tenant }) {
+      // One more than is shown, to find out whether there are more.
+      const { flows, more_flows, waits } = await store.readQueue(tenant, now(), MAX_QUEUED + 1);
+      const sum = (field: "queued" | "held") =>
+        flows.reduce((total, flow) => total + Math.min(flow[field], MAX_QUEUED), 0);
+      const sinceTimes = flows.flatMap(({ since }) => since ?? []);
+      const allHeld = flows.reduce((total, { held }) => total + held, 0);
+      return {
+        json: {
+          queued: sum("queued"),
+          queued_more: more_flows || flows.some(({ queued }) => queued > MAX_QUEUED),
+          held: Math.min(allHeld, MAX_QUEUED),
+          held_more: allHeld > MAX_QUEUED,
+          oldest_queued_since: isoOrNull(sinceTimes.length > 0 ? Math.min(...sinceTimes) : null),
+          flows: flows.map(({ since, ...flow }) => ({
+            ...flow,
+            queued: Math.min(flow.queued, MAX_QUEUED),
+            queued_more: flow.queued > MAX_QUEUED,
+            held: Math.min(flow.held, MAX_QUEUED),
+            oldest_queued_since: isoOrNull(since),
+          })),
+          waits: waits.map((wait) => ({ ...wait, since: isoOrNull(wait.since) })),
+          slots: readLoad ? readLoad().slots : null,
+        },
+      };
+    },
+  }),
+];
