@@ -14,6 +14,7 @@ import type { triggerView, versionView } from "../../../hub/src/api/flow-routes.
 import type { signInMethodsView } from "../../../hub/src/api/github-sign-in.ts";
 import type { nodeTypeView } from "../../../hub/src/api/node-type-routes.ts";
 import type { oauthGrantView } from "../../../hub/src/api/oauth-grant-routes.ts";
+import type { queueView } from "../../../hub/src/api/queue-routes.ts";
 import type { redeliveriesView, redeliveryView } from "../../../hub/src/api/redelivery-routes.ts";
 import type { runsChanged, runWithSteps } from "../../../hub/src/api/run-routes.ts";
 import type { secretView } from "../../../hub/src/api/secret-routes.ts";
@@ -39,6 +40,8 @@ import type {
 } from "../../../hub/src/inbox/event-schema.ts";
 import type { Inbox } from "../../../hub/src/inbox/inbox.ts";
 import type { Explainer } from "../../../hub/src/runs/explain.ts";
+
+export type Queue = z.output<typeof queueView>;
 
 export interface Page<Item> {
   items: Item[];

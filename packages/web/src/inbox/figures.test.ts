@@ -13,6 +13,7 @@ const point = (events: number, runs = 0, failed = 0) => ({
 it("averages the event rate over the last five minutes, without the slot that is not over", () => {
   const stats = {
     runs: { succeeded: 4, failed: 2, queued: 0 },
+    runs_more: [],
     series: {
       window: "1h",
       slot_ms: 60_000,
@@ -22,8 +23,8 @@ it("averages the event rate over the last five minutes, without the slot that is
   } as unknown as Stats;
   expect(figuresOf(stats)).toEqual({
     eventsPerMinute: 10,
-    runsInDay: 6,
-    failedInHour: 5,
+    runsInDay: "6",
+    failedInHour: "5",
     p95Ms: 1_800,
     bars: {
       events: [900, 10, 10, 10, 10, 10, 1],
@@ -35,10 +36,24 @@ it("averages the event rate over the last five minutes, without the slot that is
 });
 
 it("returns zeros and no p95 if there is no series", () => {
-  expect(figuresOf({ runs: {}, series: undefined } as unknown as Stats)).toMatchObject({
+  expect(
+    figuresOf({ runs: {}, runs_more: [], series: undefined } as unknown as Stats),
+  ).toMatchObject({
     eventsPerMinute: 0,
-    runsInDay: 0,
+    runsInDay: "0",
     p95Ms: null,
+  });
+});
+
+it("says that counts are above the maximum of the hub", () => {
+  const stats = {
+    runs: { succeeded: 10_000, failed: 2_000 },
+    runs_more: ["succeeded"],
+    series: { slot_ms: 60_000, points: [point(0, 0, 9_000), point(0, 0, 1_001)], p95_ms: null },
+  } as unknown as Stats;
+  expect(figuresOf(stats)).toMatchObject({
+    runsInDay: "more than 12,000",
+    failedInHour: "more than 10,000",
   });
 });
 

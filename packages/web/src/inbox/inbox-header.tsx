@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { api } from "../api/client.ts";
 import type { Stats } from "../api/types.ts";
-import { count, duration } from "../ui/format.ts";
+import { duration } from "../ui/format.ts";
 import { Sparkline } from "../ui/sparkline.tsx";
 import { SplitFlap } from "../ui/split-flap.tsx";
 import { figuresOf, formatRate } from "./figures.ts";
@@ -77,15 +77,15 @@ function Figures({ stats }: { stats: Stats }) {
         <Sparkline values={bars.events} label="events in the last minutes" />
       </Gauge>
       <Gauge>
-        <Figure value={count(runsInDay)} unit="in 24 h" label="runs" />
+        <Figure value={runsInDay} unit="in 24 h" label="runs" />
         <Sparkline values={bars.runs} label="runs in the last minutes" />
       </Gauge>
       <Gauge>
         <Figure
-          value={count(failedInHour)}
+          value={failedInHour}
           unit="failed"
           label="in the last hour"
-          isAlarm={failedInHour > 0}
+          isAlarm={failedInHour !== "0"}
         />
         <Sparkline
           values={bars.failed}

@@ -13,6 +13,7 @@ import { SkeletonRows } from "../ui/skeleton.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { nodeStatesOf } from "./node-states.ts";
 import { prepareEditor } from "./open-in-editor.ts";
+import { WaitNote } from "./queue-strip.tsx";
 import { ReplayDialog } from "./replay-dialog.tsx";
 import { changeRun } from "./run-actions.ts";
 import { findStep, isEnded, type RunData } from "./run-data.ts";
@@ -92,6 +93,7 @@ export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) 
         onReplay={() => setReplaying(true)}
         onEdit={graph.data && edit}
       />
+      <WaitNote data={data} />
       <div className="flex min-h-0 flex-1 flex-col">
         {isAdmin && (
           <div className="relative h-[44%] min-h-[180px] flex-none border-line border-b">

@@ -5,6 +5,7 @@ import { useIsAdmin } from "../app/session.ts";
 import { useKeys } from "../app/use-global-keys.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { plural } from "../ui/format.ts";
+import { QueueStrip } from "./queue-strip.tsx";
 import { changeRuns, replayRuns } from "./run-actions.ts";
 import { readRunFilter, writeRunFilter } from "./run-filter.ts";
 import { RunFilters } from "./run-filters.tsx";
@@ -84,6 +85,7 @@ export default function RunsPage() {
           onChange={(change) => navigate(`/runs${writeRunFilter({ ...filter, ...change })}`)}
         />
       </header>
+      <QueueStrip />
       <section aria-label="Runs" className="relative flex min-h-0 flex-1 flex-col">
         <RunList
           list={list}

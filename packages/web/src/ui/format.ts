@@ -83,6 +83,10 @@ export function bytes(size: number): string {
 
 export const count = (value: number): string => value.toLocaleString("en");
 
+/** `1,904`, or `more than 1,000` if the hub counts no further. */
+export const countOrMore = (value: number, isMore: boolean): string =>
+  isMore ? `more than ${count(value)}` : count(value);
+
 /** `1 event`, `1,904 events` */
 export const plural = (value: number, one: string, many = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : many}`;
