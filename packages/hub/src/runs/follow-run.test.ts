@@ -217,7 +217,7 @@ async function followStoredRun() {
   return { store, claimed, changes };
 }
 
-test("continues after a gap between step numbers that is larger than a page", async () => {
+test("reads steps whose numbers have gaps in full pages", async () => {
   const { store, claimed, changes } = await followStoredRun();
   const steps = [1, 2, 250, 251, 900].map((nth) => sampleStep({ nth, node_id: `n${nth}` }));
   await save(store, [claimed], { steps, next: succeeded });
@@ -228,7 +228,7 @@ test("continues after a gap between step numbers that is larger than a page", as
     reads += 1;
     if (reads > 20) break;
   }
-  expect({ numbers, reads }).toEqual({ numbers: [1, 2, 250, 251, 900], reads: 3 });
+  expect({ numbers, reads }).toEqual({ numbers: [1, 2, 250, 251, 900], reads: 1 });
 });
 
 test("limits a change to 100 steps and 64 KiB, even if all open steps end together", async () => {
