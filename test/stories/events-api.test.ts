@@ -91,6 +91,17 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("events, on %s", (ba
     ]);
     const [fired] = await explain(matching);
     expect(fired).toMatchObject({ flow_id: flow, matched: true, decided: "on arrival" });
+    const ofFlow = (id: string) => `/api/events/${matching}/explain?limit=1&flow=${id}`;
+    expect((await api.expect(200, "GET", ofFlow(fired.flow_id))).json).toMatchObject({
+      items: [{ run_id: fired.run_id }],
+      next_cursor: null,
+      total: 1,
+      started: 1,
+    });
+    expect((await api.expect(200, "GET", ofFlow("another"))).json).toMatchObject({ total: 0 });
+    expect(
+      (await api.expect(400, "GET", `/api/events/${matching}/explain?cursor=far`)).json,
+    ).toMatchObject({ errors: [{ path: "cursor" }] });
     const [unmatched] = await explain(notMatching);
     expect(unmatched).toMatchObject({ matched: false, run_id: null });
     expect(unmatched.reason).toContain("action");

@@ -149,6 +149,7 @@ export const routeInputs: Record<string, (ids: Ids) => RouteInput> = {
     body: { worker: "one", delay_s: 1, count_attempt: false },
   }),
   "POST /api/events/{event}/processed": () => ({ body: { note, worker: "one" } }),
+  "GET /api/events/{event}/explain": (ids) => ({ query: { flow: ids.flow } }),
   "POST /api/events/{event}/replay": (ids) => ({
     body: { flow: ids.flow, trigger: `${ids.trigger}-event` },
   }),
@@ -259,7 +260,7 @@ export const toolArguments: Record<string, (ids: Ids) => Record<string, unknown>
   release_event: (ids) => ({ event_id: ids.event }),
   search_events: (ids) => ({ text: ids.delivery, type: "issues" }),
   wait_for_event: (ids) => ({ type: "issues", repo: ids.repo, timeout_s: 1 }),
-  explain_event: (ids) => ({ event_id: ids.event }),
+  explain_event: (ids) => ({ event_id: ids.event, flow: ids.flow }),
   replay_event: (ids) => ({ event_id: ids.event, flow: ids.flow }),
   AUTOMATION_CREATE: (ids) => ({
     ...nameAndDescription,

@@ -12,6 +12,7 @@ import type { Inbox } from "../inbox/inbox.ts";
 import type { Explainer } from "../runs/explain.ts";
 import { eventListRoutes } from "./event-list-routes.ts";
 import { defineRoute, NO_STORE, type Route } from "./route.ts";
+import { limitWithDefault, pageOf } from "./views.ts";
 
 const tag = "events";
 
@@ -44,6 +45,13 @@ const jsonResponse = (json: JsonBody): Response =>
   new Response(json, { headers: { "content-type": "application/json", ...NO_STORE } });
 
 export const eventResponse = itemSchema.extend(partSchema.shape);
+
+export const explanationPage = pageOf(
+  explainedSchema.extend({ reasons: z.array(reasonSchema) }),
+).extend({
+  total: z.int().describe("The number of triggers on all pages. Above 1000, it is a lower bound."),
+  started: z.int().describe("The number of triggers that started a run."),
+});
 
 export function eventRoutes(inbox: Inbox, explainer: Explainer): Route[] {
   return [
@@ -220,18 +228,25 @@ export function eventRoutes(inbox: Inbox, explainer: Explainer): Route[] {
     defineRoute({
       method: "get",
       path: "/api/events/:event/explain",
-      summary: "Explain which triggers matched an event, and why",
+      summary:
+        "Explain which triggers matched an event, and why: first those that matched, then the nearest misses, then the others",
       tag,
       scope: "inbox:read",
-      response: {
-        status: 200,
-        schema: z.object({
-          items: z.array(explainedSchema.extend({ reasons: z.array(reasonSchema) })),
-        }),
-      },
-      async handle({ tenant, param }) {
+      query: z.strictObject({
+        limit: limitWithDefault(50),
+        cursor: z.string().max(1_000).optional().describe("`next_cursor` of the previous page."),
+        flow: z
+          .string()
+          .min(1)
+          .max(100)
+          .optional()
+          .describe("Only the triggers of this flow, by its id."),
+      }),
+      response: { status: 200, schema: explanationPage },
+      async handle({ tenant, param, query }) {
         const { id } = await inbox.find([tenant], param("event"), "event_id");
-        return { json: { items: await explainer.explain(tenant, id) } };
+        const { cursors: _, ...json } = await explainer.explain(tenant, id, query);
+        return { json };
       },
     }),
   ];

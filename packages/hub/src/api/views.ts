@@ -240,11 +240,14 @@ export const cursorFor = (
 });
 
 /** A query parameter is a string, but its JSON Schema is that of an integer. */
-export const limitQuery = z.preprocess(
-  (text) => (typeof text === "string" && /^\d+$/.test(text) ? Number(text) : text),
-  z
-    .int("must be an integer")
-    .min(1, "must be at least 1")
-    .max(100, "must be at most 100")
-    .default(20),
-);
+export const limitWithDefault = (limit: number) =>
+  z.preprocess(
+    (text) => (typeof text === "string" && /^\d+$/.test(text) ? Number(text) : text),
+    z
+      .int("must be an integer")
+      .min(1, "must be at least 1")
+      .max(100, "must be at most 100")
+      .default(limit),
+  );
+
+export const limitQuery = limitWithDefault(20);

@@ -112,7 +112,11 @@ export const explainedSchema = z.object({
   node_id: z.string(),
   matched: z.boolean(),
   reason: z.string(),
-  decided: z.enum(["on arrival", "now"]),
+  decided: z
+    .enum(["on arrival", "computed", "now", "pending"])
+    .describe(
+      "`on arrival`: the stored verdict. `computed`: not stored; the trigger has not changed since the event arrived. `now`: the present trigger, which may differ from the one at that time. `pending`: not compared yet, because filters are still being evaluated.",
+    ),
   run_id: text,
   run_status: text,
 });

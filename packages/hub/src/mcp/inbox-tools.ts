@@ -6,14 +6,7 @@ import { outcomeOf, type SummaryView, summaryView } from "../inbox/event-view.ts
 import { type EventPage, type EventPart, MAX_PART_BYTES } from "../inbox/inbox.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { EventRow } from "../store/store.ts";
-import {
-  fitItems,
-  itemsAfter,
-  max_bytes,
-  nextPageNote,
-  pageBudget,
-  resultBytes,
-} from "./result-budget.ts";
+import { fitItems, max_bytes, nextPageNote, pageBudget, resultBytes } from "./result-budget.ts";
 import { defineTool, type Tool, type ToolResult } from "./tool.ts";
 
 const limit = z
@@ -25,6 +18,7 @@ const limit = z
 const cursor = z.string().max(MAX_CURSOR).optional().describe("`next_cursor` of the previous page");
 const type = z.string().max(200).optional().describe("Only events of this type, such as issues");
 const MAX_MARKED = 100;
+const MAX_EXPLAINED = 100;
 const MAX_CONDITIONS = 20;
 /** The MCP SDKs cancel a request after 60 seconds by default. */
 const DEFAULT_WAIT_S = 45;
@@ -272,10 +266,15 @@ export const inboxTools: readonly Tool[] = [
   defineTool({
     name: "explain_event",
     title: "Explain an event",
-    description: "Explains the outcome of an event: which triggers were evaluated, whether they matched, and why.",
+    description: "Explains the outcome of an event: which triggers were evaluated, whether they matched, and why. The triggers that matched come first, then the nearest misses.",
     scope: "inbox:read",
     readOnly: true,
-    input: z.object({ event_id: eventId, cursor: z.string().max(500).optional(), max_bytes }),
+    input: z.object({
+      event_id: eventId,
+      flow: z.string().min(1).optional().describe("The id of a flow; without it, the triggers of all flows"),
+      cursor: z.string().max(1_000).optional(),
+      max_bytes,
+    }),
     output: z.object({
       event_id: z.string(),
       outcome: z.string().nullable(),
@@ -283,20 +282,19 @@ export const inboxTools: readonly Tool[] = [
       explanation: z.string(),
       next_cursor: nextCursor,
     }),
-    async run({ event_id, cursor, max_bytes }, { inbox, access, explainer }) {
+    async run({ event_id, flow, cursor, max_bytes }, { inbox, access, explainer }) {
       const event = await inbox.find(access.tenants, event_id, "event_id");
       const { id, tenant } = event;
-      const considered = (await explainer.explain(tenant, id)).map(({ reasons: _, ...trigger }) => trigger);
-      const fired = considered.filter(({ run_id }) => run_id !== null).length;
+      const page = await explainer.explain(tenant, id, { flow, cursor, limit: MAX_EXPLAINED });
+      const { items, cursors, total, started } = page;
+      const considered = items.map(({ reasons: _, ...trigger }) => trigger);
       const explanation =
-        considered.length === 0
+        total === 0
           ? "The event was stored. There are no event triggers to evaluate."
-          : `The event was stored. ${fired} of ${considered.length} event triggers started a run.`;
-      const keyOf = ({ flow_id, node_id }: { flow_id: string; node_id: string }) => `${flow_id}/${node_id}`;
-      const remaining = itemsAfter(considered, cursor, keyOf);
-      return fitItems(remaining, max_bytes, (triggers) => {
-        const last = triggers.length < remaining.length ? triggers.at(-1) : undefined;
-        const next_cursor = last ? keyOf(last) : null;
+          : `The event was stored. ${started} of ${total > 1_000 ? "more than 1000" : total} event triggers started a run.`;
+      return fitItems(considered, max_bytes, (triggers) => {
+        const next_cursor =
+          triggers.length < items.length ? (cursors[triggers.length - 1] ?? null) : page.next_cursor;
         const result = { event_id: id, outcome: outcomeOf(event), triggers, explanation, next_cursor };
         return { text: result, structured: result, note: nextPageNote(next_cursor) };
       });

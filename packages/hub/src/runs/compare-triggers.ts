@@ -52,7 +52,7 @@ export async function compareTriggers(
 ): Promise<TriggerMatch[]> {
   const bytes = event.body.byteLength;
   if (bytes > LARGE_BYTES) return compareInSandbox(tenant, event, triggers, options);
-  const parsedData = data === undefined ? readPayload(event.source, event) : data;
+  const parsedData = readData({ event, data });
   const pauses = new Map<string, number>();
   const onPaused = (filter: string, until: number) => void pauses.set(filter, until);
   const verdicts = await matchTriggers(
@@ -76,7 +76,11 @@ export async function compareTriggers(
     : [...matches, ...(await compareInSandbox(tenant, event, remaining, options))];
 }
 
-function createBudget(bytes: number, now: () => number): MatchBudget {
+/** Returns the payload of a small event. */
+export const readData = ({ event, data }: Pick<ComparedEvent, "event" | "data">): Json =>
+  data === undefined ? readPayload(event.source, event) : data;
+
+export function createBudget(bytes: number, now: () => number): MatchBudget {
   const end = now() + BUDGET_MS;
   let compared = 0;
   return {
@@ -94,7 +98,6 @@ async function compareInSandbox(
   triggers: readonly StoredTrigger[],
   options: CompareOptions,
 ): Promise<TriggerMatch[]> {
-  const { source, content_type, headers, body } = event;
   const expressions = triggers.map((trigger) => {
     const request: MatchRequest = {
       trigger: toMatchTrigger(tenant, trigger),
@@ -104,14 +107,7 @@ async function compareInSandbox(
   });
   const pauses = new Map<string, number>();
   const onPaused = (expression: string, until: number) => void pauses.set(expression, until);
-  const results = await evaluateUnlessPaused<MatchResult>({ ...options, onPaused }, tenant, {
-    language: "match",
-    expressions,
-    payload: { source, content_type, headers },
-    event: toMatchEvent(tenant, event),
-    data: body,
-    timeoutMs: SANDBOX_TIMEOUT_MS,
-  });
+  const results = await runInSandbox(tenant, event, expressions, { ...options, onPaused });
   return results.map((result, index) =>
     "problem" in result
       ? {
@@ -122,6 +118,36 @@ async function compareInSandbox(
         }
       : { ...result.verdict, readKey: (key) => result.keys[key] ?? "" },
   );
+}
+
+/** Reads the values at paths of a large event, as the keys of lanes: see `laneKey`. */
+export async function readKeys(
+  { tenant, event }: ComparedEvent,
+  paths: readonly string[],
+  options: CompareOptions,
+): Promise<ReadKey> {
+  // The verdict is not used: this trigger matches nothing.
+  const trigger = { tenant, source: "", isActive: false };
+  const request: MatchRequest = { trigger, keys: paths };
+  const [result] = await runInSandbox(tenant, event, [JSON.stringify(request)], options);
+  return (path) => (result && "keys" in result ? (result.keys[path] ?? "") : "");
+}
+
+function runInSandbox(
+  tenant: string,
+  event: NewEvent,
+  expressions: readonly string[],
+  options: FilterOptions,
+) {
+  const { source, content_type, headers, body } = event;
+  return evaluateUnlessPaused<MatchResult>(options, tenant, {
+    language: "match",
+    expressions,
+    payload: { source, content_type, headers },
+    event: toMatchEvent(tenant, event),
+    data: body,
+    timeoutMs: SANDBOX_TIMEOUT_MS,
+  });
 }
 
 const notComparedReason = ({

@@ -4,14 +4,16 @@
  */
 import type { EventSelection } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
+import type { Reason, Verdict } from "@signalbox/rules/match/match-trigger.ts";
 import type { LargeReads } from "../inbox/large-reads.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { createTimeSlice } from "../lib/yield-to-event-loop.ts";
-import type { StoredTrigger } from "../store/flow-store.ts";
+import type { RevisedTrigger, StoredTrigger, TriggerPage } from "../store/flow-store.ts";
+import type { StoredVerdict } from "../store/run-store.ts";
 import type { EventRow, NewEvent, Payload, Store } from "../store/store.ts";
 import { compareTriggers } from "./compare-triggers.ts";
-import { type PlanOptions, planEvent } from "./matcher.ts";
+import { type PlanOptions, planEvent, textOf } from "./matcher.ts";
+import { indexTriggers, selectCandidates } from "./select-candidates.ts";
 
 export interface ExplainOptions extends Omit<PlanOptions, "cause"> {
   store: Pick<
@@ -23,6 +25,8 @@ export interface ExplainOptions extends Omit<PlanOptions, "cause"> {
     | "previewRun"
     | "listVerdicts"
     | "listEventTriggers"
+    | "countVerdicts"
+    | "listDeferred"
     | "findTriggers"
     | "getTrigger"
     | "queueRuns"
@@ -30,7 +34,7 @@ export interface ExplainOptions extends Omit<PlanOptions, "cause"> {
   largeReads: LargeReads;
 }
 
-export interface ExplainedTrigger {
+interface ExplainedTrigger {
   /** The name of the flow and the name of the node. */
   trigger: string;
   flow_id: string;
@@ -40,12 +44,40 @@ export interface ExplainedTrigger {
   /** The conditions that failed, or all conditions if none failed. */
   reason: string;
   /**
-   * When the event and the trigger were compared: "now" if the trigger was not a candidate on
-   * arrival.
+   * `on arrival`: the stored verdict. `computed`: not stored, but the trigger has not changed since the event
+   * arrived. `now`: the verdict of the present trigger, which may differ from the one that was compared.
+   * `pending`: the trigger is compared after the event was stored; see deferred-matching.ts.
    */
-  decided: "on arrival" | "now";
+  decided: "on arrival" | "computed" | "now" | "pending";
   run_id: string | null;
   run_status: string | null;
+}
+
+/** The order of the triggers in an explanation. */
+const SECTIONS = ["matched", "missed", "listening", "others"] as const;
+type Section = (typeof SECTIONS)[number];
+
+/** A position in an explanation: after a trigger of a section. */
+interface ExplainCursor {
+  section: Section;
+  after?: TriggerPage["after"];
+}
+
+interface ExplainQuery {
+  /** Explains only the triggers of this flow. */
+  flow?: string | undefined;
+  cursor?: string | undefined;
+  limit: number;
+}
+
+export interface Explanation {
+  items: ExplainedTrigger[];
+  /** For each item, the cursor of the items after it. */
+  cursors: string[];
+  next_cursor: string | null;
+  /** The number of triggers on all pages (above 1,000 a lower bound), and of those that started a run. */
+  total: number;
+  started: number;
 }
 
 /** An event that was compared with the tested trigger. */
@@ -78,7 +110,6 @@ export interface TriggerTest {
 
 export type Explainer = ReturnType<typeof createExplainer>;
 
-const MAX_EXPLAINED = 200;
 /** A page scans at most 5,000 events. */
 const MAX_PAGES = 20;
 
@@ -171,53 +202,72 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
   };
 
   return {
-    /** Returns every trigger that was a candidate, then the tenant's other event triggers. */
-    async explain(tenant: string, id: string): Promise<ExplainedTrigger[]> {
+    /**
+     * Returns a page of the tenant's event triggers: those with a stored verdict, matches first, then those
+     * that listen to the event's source and type, then the others. The verdicts that are not stored are
+     * computed.
+     */
+    async explain(
+      tenant: string,
+      id: string,
+      { flow, cursor, limit }: ExplainQuery,
+    ): Promise<Explanation> {
+      const start = parseCursor(cursor);
       const event = await getEvent(tenant, id);
+      const counts = await store.countVerdicts(tenant, id, flow);
+      if (!counts) throw noEvent();
+      const { revision, started, total } = counts;
+      const origin = { id, sources: [event.source, event.source_id], type: event.type };
+      const entries: { section: Section; row: StoredVerdict | RevisedTrigger }[] = [];
+      for (const section of SECTIONS.slice(SECTIONS.indexOf(start.section))) {
+        const after = section === start.section ? start.after : undefined;
+        // One more than the page has: whether there is a next page.
+        const page = { flow, after, limit: limit + 1 - entries.length };
+        if (page.limit === 0) break;
+        const rows =
+          section === "matched" || section === "missed"
+            ? await store.listVerdicts(tenant, id, { ...page, matched: section === "matched" })
+            : await store.listEventTriggers(tenant, origin, {
+                ...page,
+                listening: section === "listening",
+              });
+        entries.push(...rows.map((row) => ({ section, row })));
+      }
+      const shown = entries.slice(0, limit);
+      const pending = new Set((await store.listDeferred(tenant, id)).map(textOf));
+      const triggers = shown.flatMap(({ row }) =>
+        "config" in row && !pending.has(textOf(row)) ? [row] : [],
+      );
+      const compared =
+        triggers.length === 0
+          ? []
+          : await withPayload(event, (withBody) =>
+              compareTriggers({ tenant, event: withBody }, triggers, options),
+            );
+      const computed = compared.values();
       const nameOf = createNameOf(tenant);
-      const explained: ExplainedTrigger[] = [];
-      const explainedKeys = new Set<string>();
-      for (const { flow_id, node_id, matched, reasons, run_id } of await store.listVerdicts(
-        tenant,
-        id,
-      )) {
-        explainedKeys.add(`${flow_id} ${node_id}`);
-        const run = run_id === null ? undefined : await store.previewRun(tenant, run_id);
-        explained.push({
+      const items: ExplainedTrigger[] = [];
+      for (const { row } of shown) {
+        const { flow_id, node_id } = row;
+        const run =
+          "config" in row || row.run_id === null
+            ? undefined
+            : await store.previewRun(tenant, row.run_id);
+        items.push({
           trigger: await nameOf(flow_id, node_id),
           flow_id,
           node_id,
-          matched,
-          reasons,
-          reason: describeReasons(reasons),
-          decided: "on arrival",
-          run_id,
+          ...(!("config" in row)
+            ? explainStored(row)
+            : pending.has(textOf(row))
+              ? PENDING
+              : explainComputed(row, computed.next().value as Verdict, revision)),
           run_status: run?.status ?? null,
         });
       }
-      const others = (await store.listEventTriggers(tenant, MAX_EXPLAINED)).filter(
-        ({ flow_id, node_id }) => !explainedKeys.has(`${flow_id} ${node_id}`),
-      );
-      const verdicts = await withPayload(event, (withBody) =>
-        compareTriggers({ tenant, event: withBody }, others, options),
-      );
-      for (const [index, { matched, reasons }] of verdicts.entries()) {
-        const { flow_id, node_id } = others[index] as StoredTrigger;
-        explained.push({
-          trigger: await nameOf(flow_id, node_id),
-          flow_id,
-          node_id,
-          matched,
-          reasons,
-          reason: matched
-            ? `was not a candidate when the event arrived; now: ${describeReasons(reasons)}`
-            : describeReasons(reasons),
-          decided: "now",
-          run_id: null,
-          run_status: null,
-        });
-      }
-      return explained;
+      const cursors = shown.map(({ section, row }) => formatCursor(section, row));
+      const next_cursor = entries.length > limit ? (cursors.at(-1) ?? null) : null;
+      return { items, cursors, next_cursor, total, started };
     },
 
     /** Compares a trigger with the newest events of its source, or with one event. Starts no run. */
@@ -277,13 +327,16 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
           (flow === undefined || flow_id === flow) &&
           (trigger === undefined || node_id === trigger),
       );
-      const { runs } = await withPayload(event, (withBody) =>
-        planEvent({ tenant, event: withBody }, considered, {
+      const index = await indexTriggers(considered);
+      const { runs } = await withPayload(event, async (withBody) => {
+        const compared = { tenant, event: withBody };
+        const candidates = await selectCandidates(compared, index, options);
+        return planEvent(compared, candidates, {
           ...options,
           cause: "replay",
           decidesPaused: true,
-        }),
-      );
+        });
+      });
       const ids = await store.queueRuns(runs);
       return {
         runs: runs.map(({ flow_id }, index) => ({ run_id: ids[index] as string, flow_id })),
@@ -311,6 +364,74 @@ const toTrigger = (tenant: string, { source, type, ...config }: EventSelection):
   active: true,
   config: config as JsonObject,
 });
+
+type ExplainedVerdict = Pick<
+  ExplainedTrigger,
+  "matched" | "reasons" | "reason" | "decided" | "run_id"
+>;
+
+const explainStored = ({ matched, reasons, run_id }: StoredVerdict): ExplainedVerdict => ({
+  matched,
+  reasons,
+  reason: describeReasons(reasons),
+  decided: "on arrival",
+  run_id,
+});
+
+const PENDING: ExplainedVerdict = {
+  matched: false,
+  reasons: [],
+  reason: "is not compared with the event yet, because filters are still being evaluated",
+  decided: "pending",
+  run_id: null,
+};
+
+/** `revision`: that of the triggers with which the event was compared; 0 if unknown. */
+function explainComputed(
+  trigger: RevisedTrigger,
+  { matched, reasons }: Verdict,
+  revision: number,
+): ExplainedVerdict {
+  const isSame = trigger.revision > 0 && trigger.revision <= revision;
+  const verdict = { matched, reasons, reason: describeReasons(reasons), run_id: null };
+  // All matches are stored. So a match of the same version is not that of the arrival: a filter, for example,
+  // may have exceeded its deadline.
+  if (isSame && !matched) return { ...verdict, decided: "computed" };
+  const before = isSame
+    ? "did not match when the event arrived"
+    : revision > 0
+      ? "was published or changed after the event arrived"
+      : matched
+        ? "was not a candidate when the event arrived"
+        : undefined;
+  const reason = before === undefined ? verdict.reason : `${before}; now: ${verdict.reason}`;
+  return { ...verdict, reason, decided: "now" };
+}
+
+const formatCursor = (section: Section, { flow_id, node_id }: StoredVerdict | StoredTrigger) =>
+  [section, flow_id, node_id].map(encodeURIComponent).join("/");
+
+function parseCursor(text: string | undefined): ExplainCursor {
+  if (text === undefined) return { section: SECTIONS[0] };
+  const [name, flow_id, node_id, ...rest] = text.split("/").map(decodePart);
+  const section = SECTIONS.find((known) => known === name);
+  if (!section || flow_id === undefined || node_id === undefined || rest.length > 0)
+    throw new RequestError(
+      "invalid",
+      "cursor",
+      "is not a cursor of this list: start again without it",
+    );
+  return { section, after: { flow_id, node_id } };
+}
+
+/** Undefined if the text is not encoded. */
+function decodePart(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
 
 const describeReasons = (reasons: readonly Pick<Reason, "holds" | "message">[]): string => {
   const failed = reasons.filter(({ holds }) => !holds);

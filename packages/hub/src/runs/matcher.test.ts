@@ -11,7 +11,7 @@ import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { eventTrigger, makeFlow, publish } from "../store/contract/flow-sample.ts";
 import { appendRequest, sampleEvent } from "../store/contract/sample.ts";
-import type { NewTrigger, StoredFlow } from "../store/flow-store.ts";
+import type { NewTrigger, StoredFlow, StoredTrigger } from "../store/flow-store.ts";
 import type { EventPlan } from "../store/run-store.ts";
 import type { NewEvent, Store } from "../store/store.ts";
 import { CHAIN_HEADER, DEPTH_HEADER, OWN_SOURCE } from "./event-input.ts";
@@ -119,6 +119,117 @@ describe("a matcher", () => {
       false,
     ]);
     expect(events[0]?.verdicts[3]?.reasons.at(-1)?.message).toMatch(/^the filter failed: /);
+  });
+
+  describe("with many triggers", () => {
+    const publishMany = async (count: number, configOf: (index: number) => JsonObject) => {
+      const flow = await makeFlow(store);
+      const triggers = Array.from({ length: count }, (_, index) =>
+        // In the order of the store.
+        eventTrigger({ node_id: `n${String(index).padStart(4, "0")}`, config: configOf(index) }),
+      );
+      await publish(store, flow, { triggers });
+    };
+    const nodesOf = (items: readonly { trigger_node: string }[] = []) =>
+      items.map(({ trigger_node }) => trigger_node);
+
+    test("compares only the candidates, and plans their runs in the order of the triggers", async () => {
+      const filters: string[] = [];
+      const counting = createMatcher({
+        store,
+        ...options,
+        evaluate: (evaluation, caller) => {
+          if (evaluation.language === "jsonata-filters") filters.push(...evaluation.expressions);
+          return testEvaluate(evaluation, caller);
+        },
+      });
+      onTestFinished(counting.close);
+      await publishMany(100, (index) => ({
+        params: { action: "opened", n: { op: "in", value: [index, -1] } },
+        filter: `data.n >= ${index - 1}`,
+      }));
+      const plan = async (n: number) => {
+        const { events } = await counting.plan(
+          appendRequest([createEvent({ action: "opened", n })]),
+        );
+        return events[0];
+      };
+      expect(nodesOf((await plan(7))?.runs)).toEqual(["n0007"]);
+      expect(filters).toEqual(["data.n >= 6"]);
+      expect(nodesOf((await plan(-1))?.runs)).toEqual(["n0000"]);
+      expect((await plan(200))?.verdicts).toEqual([]);
+    });
+
+    test("stores the nearest misses of the candidates", async () => {
+      await publishMany(60, (index) => ({
+        params: { action: "opened", n: { op: "gt", value: index } },
+      }));
+      const plan = await planOf(createEvent({ action: "opened", n: 20 }));
+      expect(plan?.runs).toHaveLength(20);
+      expect(plan?.verdicts).toHaveLength(30);
+      expect(plan?.verdicts.at(-1)).toMatchObject({
+        node_id: "n0029",
+        matched: false,
+        reasons: [{ on: "param", path: "n", holds: false }],
+      });
+    });
+
+    test("reads the keys of a large payload in the sandbox, and compares only the candidates", async () => {
+      const evaluations: Evaluation[] = [];
+      const counting = createMatcher({
+        store,
+        ...options,
+        evaluate: (evaluation, caller) => {
+          evaluations.push(evaluation);
+          return testEvaluate(evaluation, caller);
+        },
+      });
+      onTestFinished(counting.close);
+      await publishMany(60, (index) => ({ params: index === 0 ? { text: "y" } : { n: index } }));
+      const text = "x".repeat(LARGE_BYTES);
+      const { events } = await counting.plan(appendRequest([createEvent({ n: 7, text })]));
+      expect(nodesOf(events[0]?.runs)).toEqual(["n0007"]);
+      const compared = evaluations.map((evaluation) =>
+        evaluation.language === "match" ? evaluation.expressions.length : undefined,
+      );
+      // `text` is too long for a key, so the trigger that depends on it is compared.
+      expect(compared).toEqual([1, 2]);
+    });
+
+    test("compares each trigger whose path was not read within the time budget", async () => {
+      let time = 0;
+      const compared: number[] = [];
+      const slow = createMatcher({
+        store,
+        ...options,
+        now: () => time++ * 20,
+        evaluate: (evaluation, caller) => {
+          if (evaluation.language === "match") compared.push(evaluation.expressions.length);
+          return testEvaluate(evaluation, caller);
+        },
+      });
+      onTestFinished(slow.close);
+      await publishMany(60, (index) => ({ params: { [`n${index}`]: index === 0 ? 1 : 0 } }));
+      const data = { n0: 0, n50: 0, padding: "x".repeat(100_000) };
+      const { events } = await slow.plan(appendRequest([createEvent(data)]));
+      expect(nodesOf(events[0]?.runs)).toEqual(["n0050"]);
+      // The first path was read, and the next trigger was compared in this process.
+      expect(compared).toEqual([58]);
+    });
+
+    test("loads the triggers in pages", async () => {
+      await publishMany(1_001, (n) => ({ params: { n } }));
+      const plans = [await planOf(createEvent({ n: 0 })), await planOf(createEvent({ n: 1_000 }))];
+      expect(plans.map((plan) => nodesOf(plan?.runs))).toEqual([["n0000"], ["n1000"]]);
+      expect(lookups).toBe(3);
+    });
+
+    test("queries the store once for concurrent events", async () => {
+      await publishMany(20, (n) => ({ params: { n } }));
+      const plans = await Promise.all([1, 2, 3].map((n) => planOf(createEvent({ n }))));
+      expect(plans.map((plan) => nodesOf(plan?.runs))).toEqual([["n0001"], ["n0002"], ["n0003"]]);
+      expect(lookups).toBe(1);
+    });
   });
 
   test("uses the payload that ingest has parsed", async () => {
@@ -316,6 +427,7 @@ describe("events and the runs that they start", () => {
 });
 
 describe("an explainer", () => {
+  const PAGE = { limit: 50 };
   const setUp = async (...triggers: Partial<NewTrigger>[]) => {
     const flows = [];
     for (const trigger of triggers) flows.push(await publishTrigger(trigger));
@@ -360,11 +472,11 @@ describe("an explainer", () => {
         return testEvaluate(...args);
       },
     });
-    const explained = triggers.explain(TENANT, large.id);
+    const explained = triggers.explain(TENANT, large.id, PAGE);
     await started.promise;
     expect(steps).toEqual([String(large.body.byteLength), "payload"]);
     compared.resolve();
-    expect(await explained).toMatchObject([{ flow_id: flow.id, matched: true }]);
+    expect(await explained).toMatchObject({ items: [{ flow_id: flow.id, matched: true }] });
     await triggers.replay(TENANT, large.id);
     await triggers.test(TENANT, { source: "github" }, { limit: 1 });
     const stepsOnce = [String(large.body.byteLength), "payload", "done"];
@@ -432,7 +544,7 @@ describe("an explainer", () => {
       { source: "stripe" },
     );
     const later = await publishTrigger();
-    const explained = await triggers.explain(TENANT, event.id);
+    const { items: explained } = await triggers.explain(TENANT, event.id, PAGE);
     const triggerOf = (flow: StoredFlow | undefined) =>
       explained.find(({ flow_id }) => flow_id === flow?.id);
     expect(explained.length).toBe(4);
@@ -449,8 +561,110 @@ describe("an explainer", () => {
       reason: expect.stringContaining("action"),
       run_id: null,
     });
-    expect(triggerOf(flows[2])).toMatchObject({ matched: false, decided: "now" });
+    expect(triggerOf(flows[2])).toMatchObject({ matched: false, decided: "computed" });
     expect(triggerOf(later)).toMatchObject({ matched: true, decided: "now", run_id: null });
+    expect(triggerOf(later)?.reason).toMatch(
+      /^was published or changed after the event arrived; now: the trigger is active/,
+    );
+  });
+
+  test("explains many triggers in pages: matches, then near misses, then the others", async () => {
+    const many = (count: number, prefix: string, configOf: (n: number) => JsonObject) =>
+      Array.from({ length: count }, (_, n) =>
+        eventTrigger({ node_id: `${prefix} ${n}/é`, config: { params: configOf(n) } }),
+      );
+    const action = "opened";
+    const flow = await makeFlow(store);
+    const other = await makeFlow(store);
+    await publish(store, flow, {
+      triggers: [
+        ...many(3, "match", () => ({ action })),
+        ...many(12, "near", () => ({ action: { op: "ne", value: action } })),
+        ...many(8, "far", (n) => ({ action: String(n) })),
+        eventTrigger({ node_id: "off", active: false }),
+      ],
+    });
+    await publish(store, other, { triggers: [eventTrigger({ type: "push" })] });
+    const { event, triggers } = await setUp();
+    const readAll = async (query: { limit: number; flow?: string }) => {
+      const pages = [];
+      let cursor: string | undefined;
+      do {
+        const page = await triggers.explain(TENANT, event.id, { ...query, cursor });
+        pages.push(page);
+        cursor = page.next_cursor ?? undefined;
+      } while (cursor !== undefined);
+      return pages;
+    };
+    const whole = await triggers.explain(TENANT, event.id, { limit: 100 });
+    expect(whole).toMatchObject({ next_cursor: null, total: 25, started: 3 });
+    const groups = whole.items.map(({ node_id, matched, decided }) =>
+      [node_id.split(" ")[0], matched, decided].join(),
+    );
+    const count = (group: string) => groups.filter((each) => each === group).length;
+    expect([...new Set(groups)]).toEqual([
+      "match,true,on arrival",
+      "near,false,on arrival",
+      "far,false,computed",
+      "near,false,computed",
+      "off,false,computed",
+      "on,false,computed",
+    ]);
+    expect([count("near,false,on arrival"), count("near,false,computed")]).toEqual([10, 2]);
+    const pages = await readAll({ limit: 4 });
+    expect(pages.map(({ items }) => items.length)).toEqual([4, 4, 4, 4, 4, 4, 1]);
+    expect(pages.flatMap(({ items }) => items)).toEqual(whole.items);
+    const after = pages[0]?.cursors[1];
+    const rest = await triggers.explain(TENANT, event.id, { limit: 100, cursor: after });
+    expect(rest.items).toEqual(whole.items.slice(2));
+    const ofOther = await readAll({ limit: 1, flow: other.id });
+    expect(ofOther).toMatchObject([{ items: [{ flow_id: other.id }], total: 1, started: 0 }]);
+    for (const cursor of ["", "far", "matched/a", "matched/a/b/c", "matched/%/b"])
+      await expect(triggers.explain(TENANT, event.id, { limit: 4, cursor })).rejects.toMatchObject({
+        code: "invalid",
+        field: "cursor",
+      });
+  });
+
+  test("says that a trigger has changed, or that a match contradicts the stored verdicts", async () => {
+    const { event, flows, triggers } = await setUp({ config: { params: { action: "closed" } } });
+    const [flow] = flows as [StoredFlow];
+    const explain = async () => (await triggers.explain(TENANT, event.id, PAGE)).items;
+    expect(await explain()).toMatchObject([{ matched: false, decided: "on arrival" }]);
+    // The verdict remains when the trigger changes.
+    await publish(store, flow, { triggers: [eventTrigger()] });
+    expect(await explain()).toMatchObject([
+      { decided: "on arrival", reason: 'action is "opened", wanted "closed"' },
+    ]);
+    const stored = { ...store, listVerdicts: async () => [] };
+    const without = createExplainer({ store: stored, largeReads: createLargeReads(), ...options });
+    const counted = (revision: number) => ({
+      ...stored,
+      countVerdicts: async () => ({ revision, started: 0, total: 1 }),
+      listEventTriggers: async (_tenant: string, _event: unknown, page: { listening: boolean }) =>
+        page.listening
+          ? [
+              {
+                ...((await store.getTrigger(TENANT, flow.id, "on event")) as StoredTrigger),
+                revision: 2,
+              },
+            ]
+          : [],
+    });
+    expect((await without.explain(TENANT, event.id, PAGE)).items).toEqual([]);
+    const reasonAt = async (revision: number) => {
+      const { explain } = createExplainer({
+        store: counted(revision),
+        largeReads: createLargeReads(),
+        ...options,
+      });
+      const [item] = (await explain(TENANT, event.id, PAGE)).items;
+      expect(item).toMatchObject({ matched: true, decided: "now" });
+      return item?.reason.split(";")[0];
+    };
+    expect(await reasonAt(0)).toBe("was not a candidate when the event arrived");
+    expect(await reasonAt(1)).toBe("was published or changed after the event arrived");
+    expect(await reasonAt(2)).toBe("did not match when the event arrived");
   });
 
   test("replays an event for all triggers or for one flow, without gathering", async () => {
@@ -481,7 +695,7 @@ describe("an explainer", () => {
     const late = appendRequest([createEvent({ action: "opened" })]);
     await store.appendEvents([{ ...late, plan: await matcher.plan(late) }], null);
     const id = late.events[0]?.id ?? "";
-    expect(await triggers.explain(TENANT, id)).toMatchObject([
+    expect((await triggers.explain(TENANT, id, PAGE)).items).toMatchObject([
       {
         matched: true,
         reason: "skipped: its concurrency limit of 1 run was reached",
@@ -522,8 +736,8 @@ describe("an explainer", () => {
   test("rejects an unknown event or flow, and events of other tenants", async () => {
     const { event, triggers } = await setUp({});
     for (const result of [
-      triggers.explain("umbrella", event.id),
-      triggers.explain(TENANT, "nothing"),
+      triggers.explain("umbrella", event.id, PAGE),
+      triggers.explain(TENANT, "nothing", PAGE),
       triggers.replay("umbrella", event.id),
     ])
       await expect(result).rejects.toMatchObject({ code: "not_found", field: "event_id" });

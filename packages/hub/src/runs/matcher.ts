@@ -1,23 +1,27 @@
 /**
  * Plans the runs that an event starts, before the event is stored. An event that is not compared in time
- * is stored first; see deferred-matching.ts. Triggers are cached by source and
- * type, so the cost of an event does not depend on the number of other triggers. A plan contains the
- * revision of the triggers, and the store rejects it if the triggers have changed.
+ * is stored first; see deferred-matching.ts. Triggers are cached by source and type, with an index of
+ * their params, so the cost of an event does not depend on the number of other triggers. A plan contains
+ * the revision of the triggers, and the store rejects it if the triggers have changed.
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { breakerReason, type Trip } from "@signalbox/rules/match/breaker.ts";
 import { FILTER_TIMEOUT_MS } from "@signalbox/rules/match/filter.ts";
+import type { TriggerIndex } from "@signalbox/rules/match/trigger-index.ts";
 import { wrapStoreErrors } from "../ingest/wrap-store-errors.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Timers } from "../lib/timers.ts";
+import { createTimeSlice } from "../lib/yield-to-event-loop.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { TriggerKey } from "../store/matching-store.ts";
 import type { EventPlan, NewRun, PlannedVerdict } from "../store/run-store.ts";
 import type { AppendRequest, NewEvent, Store } from "../store/store.ts";
 import { type ComparedEvent, compareTriggers, type TriggerMatch } from "./compare-triggers.ts";
 import { causesOf } from "./event-input.ts";
+import { keptVerdicts } from "./kept-verdicts.ts";
 import { laneOf, limitOf, type ReadKey } from "./lanes.ts";
+import { indexTriggers, selectCandidates } from "./select-candidates.ts";
 
 export interface MatcherOptions {
   store: Pick<Store, "findTriggers" | "subscribe">;
@@ -31,14 +35,14 @@ export interface MatcherOptions {
 }
 
 /** How long a request waits until its events are compared. */
-export interface MatchLimit {
+interface MatchLimit {
   ms: number;
   timers: Pick<Timers, "after">;
 }
 
 export interface Plan<OfEvent = PausablePlan> {
   revision: number;
-  /** One plan per event of the request; empty if no event has a candidate trigger. */
+  /** One plan per event of the request; empty if no trigger listens to the events. */
   events: readonly OfEvent[];
 }
 
@@ -75,70 +79,102 @@ export interface Matcher {
 /** The triggers of a tenant, by the source and type of events; see `cacheKey`. */
 interface CachedTriggers {
   revision: number;
-  triggers: BoundedMap<string, readonly StoredTrigger[]>;
+  indexes: BoundedMap<string, TriggerIndex<StoredTrigger>>;
 }
 
 /** The triggers that listen to the source and type of an event. */
-interface Candidates {
+interface Listeners {
   revision: number;
-  triggers: readonly StoredTrigger[];
+  index: TriggerIndex<StoredTrigger>;
 }
 
-const NO_CANDIDATES: Candidates = { revision: 0, triggers: [] };
+const NO_LISTENERS: Listeners = {
+  revision: 0,
+  index: { triggers: [], paths: [], candidates: () => [] },
+};
+const LOADED_PER_PAGE = 500;
 const NO_PLANS: readonly never[] = [];
 
 export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
   const cache = new BoundedMap<string, CachedTriggers>(10_000);
+  const lookups = new Map<string, Promise<Listeners>>();
   const unsubscribe = store.subscribe((notice) => {
     if (notice.topic === "tools") cache.delete(notice.tenant);
     else if (notice.topic === "gap") cache.clear();
   });
 
-  const findCached = (tenant: string, event: NewEvent): Candidates | undefined => {
+  const findCached = (tenant: string, event: NewEvent): Listeners | undefined => {
     const cached = cache.get(tenant);
     // Revision 0: the tenant has never had a trigger.
-    if (cached?.revision === 0) return NO_CANDIDATES;
-    const triggers = cached?.triggers.get(cacheKey(event));
-    return cached && triggers && { revision: cached.revision, triggers };
+    if (cached?.revision === 0) return NO_LISTENERS;
+    const index = cached?.indexes.get(cacheKey(event));
+    return cached && index && { revision: cached.revision, index };
   };
 
-  const lookUp = async (tenant: string, event: NewEvent): Promise<Candidates> => {
+  /** Loads in pages, because a read blocks the event loop on SQLite. */
+  const load = async (tenant: string, event: NewEvent): Promise<Listeners> => {
     const { source, source_id, type } = event;
-    const candidates = await wrapStoreErrors(store.findTriggers(tenant, [source, source_id], type));
+    const endSlice = createTimeSlice();
+    const triggers: StoredTrigger[] = [];
+    let revision: number | undefined;
+    for (;;) {
+      const page = await wrapStoreErrors(
+        store.findTriggers(tenant, [source, source_id], type, {
+          after: triggers.at(-1),
+          limit: LOADED_PER_PAGE,
+        }),
+      );
+      // Triggers changed between two pages: the store rejects plans with the first revision.
+      revision ??= page.revision;
+      triggers.push(...page.triggers);
+      if (page.triggers.length < LOADED_PER_PAGE) break;
+      await endSlice();
+    }
+    const index = await indexTriggers(triggers);
     let cached = cache.get(tenant);
-    if (cached?.revision !== candidates.revision) {
-      cached = { revision: candidates.revision, triggers: new BoundedMap(1_000) };
+    if (cached?.revision !== revision) {
+      cached = { revision, indexes: new BoundedMap(1_000) };
       cache.set(tenant, cached);
     }
-    cached.triggers.set(cacheKey(event), candidates.triggers);
-    return candidates;
+    cached.indexes.set(cacheKey(event), index);
+    return { revision, index };
   };
 
-  /** The triggers that listen to each event. */
-  const findCandidates = async ({ tenant, events }: AppendRequest): Promise<Candidates[]> => {
+  /** After a change of triggers, concurrent events wait for one lookup: there can be many triggers. */
+  const lookUp = (tenant: string, event: NewEvent): Promise<Listeners> => {
+    const key = JSON.stringify([tenant, cacheKey(event)]);
+    const lookup = lookups.get(key) ?? load(tenant, event).finally(() => lookups.delete(key));
+    lookups.set(key, lookup);
+    return lookup;
+  };
+
+  const findListeners = async ({ tenant, events }: AppendRequest): Promise<Listeners[]> => {
     for (;;) {
-      const candidates: Candidates[] = [];
+      const listeners: Listeners[] = [];
       for (const event of events)
-        candidates.push(findCached(tenant, event) ?? (await lookUp(tenant, event)));
-      const revision = candidates[0]?.revision ?? 0;
+        listeners.push(findCached(tenant, event) ?? (await lookUp(tenant, event)));
+      const revision = listeners[0]?.revision ?? 0;
       // A plan has one revision. If triggers changed between two lookups, look them up again.
-      if (candidates.every((ofEvent) => ofEvent.revision === revision)) return candidates;
+      if (listeners.every((ofEvent) => ofEvent.revision === revision)) return listeners;
     }
   };
 
   const planAll = async <OfEvent>(
     request: AppendRequest,
-    planOne: (compared: ComparedEvent, triggers: readonly StoredTrigger[]) => Promise<OfEvent>,
+    planOne: (compared: ComparedEvent, index: TriggerIndex<StoredTrigger>) => Promise<OfEvent>,
   ): Promise<Plan<OfEvent>> => {
     const { tenant, events, data } = request;
-    const candidates = await findCandidates(request);
-    const revision = candidates[0]?.revision ?? 0;
-    if (candidates.every(({ triggers }) => triggers.length === 0))
+    const listeners = await findListeners(request);
+    const revision = listeners[0]?.revision ?? 0;
+    if (listeners.every(({ index }) => index.triggers.length === 0))
       return { revision, events: NO_PLANS };
     // In parallel, so that the filters of a request are evaluated in one batch.
     const plans = await Promise.all(
-      events.map((event, index) =>
-        planOne({ tenant, event, data: data?.[index] }, candidates[index]?.triggers ?? []),
+      events.map((event, position) =>
+        planOne(
+          { tenant, event, data: data?.[position] },
+          (listeners[position] ?? NO_LISTENERS).index,
+        ),
       ),
     );
     return { revision, events: plans };
@@ -147,10 +183,11 @@ export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
   /** Plans without a lookup if, according to the cache, no trigger listens to the events. */
   const orNoPlans = <OfEvent>(
     request: AppendRequest,
-    planOne: (compared: ComparedEvent, triggers: readonly StoredTrigger[]) => Promise<OfEvent>,
+    planOne: (compared: ComparedEvent, index: TriggerIndex<StoredTrigger>) => Promise<OfEvent>,
   ): MaybePromise<Plan<OfEvent>> => {
     const revision = cache.get(request.tenant)?.revision;
-    const isUnheard = (event: NewEvent) => findCached(request.tenant, event)?.triggers.length === 0;
+    const isUnheard = (event: NewEvent) =>
+      findCached(request.tenant, event)?.index.triggers.length === 0;
     return revision !== undefined && request.events.every(isUnheard)
       ? { revision, events: NO_PLANS }
       : planAll(request, planOne);
@@ -158,18 +195,21 @@ export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
 
   return {
     plan: (request) =>
-      orNoPlans(request, (compared, triggers) => planEvent(compared, triggers, options)),
+      orNoPlans(request, async (compared, index) =>
+        planEvent(compared, await selectCandidates(compared, index, options), options),
+      ),
     planWithin: (request, limit) =>
-      orNoPlans(request, (compared, triggers) => planWithin(compared, triggers, limit, options)),
+      orNoPlans(request, (compared, index) => planWithin(compared, index, limit, options)),
     async planTriggers({ tenant, event }, keys, planOptions) {
       const wanted = new Set(keys.map(textOf));
-      return planAll({ tenant, events: [event] }, (compared, triggers) =>
-        planEvent(
+      return planAll({ tenant, events: [event] }, async (compared, index) => {
+        const candidates = await selectCandidates(compared, index, options);
+        return planEvent(
           compared,
-          triggers.filter((trigger) => wanted.has(textOf(trigger))),
+          candidates.filter((trigger) => wanted.has(textOf(trigger))),
           { ...options, ...planOptions },
-        ),
-      );
+        );
+      });
     },
     invalidate: (tenant) => cache.delete(tenant),
     close: unsubscribe,
@@ -183,7 +223,8 @@ export type PlanOptions = Omit<MatcherOptions, "store"> & {
   decidesPaused?: boolean;
 };
 
-const textOf = ({ flow_id, node_id }: TriggerKey): string => JSON.stringify([flow_id, node_id]);
+export const textOf = ({ flow_id, node_id }: TriggerKey): string =>
+  JSON.stringify([flow_id, node_id]);
 
 /** A plan without a verdict of triggers whose filters are paused. */
 export interface PausablePlan extends EventPlan {
@@ -193,7 +234,7 @@ export interface PausablePlan extends EventPlan {
 export const mergePlans = (plans: readonly PausablePlan[]): PausablePlan => {
   const paused = plans.flatMap((plan) => plan.paused ?? []);
   return {
-    verdicts: plans.flatMap(({ verdicts }) => verdicts),
+    verdicts: keptVerdicts(plans.flatMap(({ verdicts }) => verdicts)),
     runs: plans.flatMap(({ runs }) => runs),
     ...(paused.length > 0 && {
       paused: {
@@ -207,35 +248,44 @@ export const mergePlans = (plans: readonly PausablePlan[]): PausablePlan => {
 /** Triggers without a filter are decided in time, even if the filters of other triggers are slow. */
 async function planWithin(
   compared: ComparedEvent,
-  triggers: readonly StoredTrigger[],
+  index: TriggerIndex<StoredTrigger>,
   limit: MatchLimit,
   options: PlanOptions,
 ): Promise<LimitedPlan> {
   const controller = new AbortController();
-  const { signal } = controller;
-  const groups = [...Map.groupBy(triggers, ({ config }) => Boolean(config.filter)).values()];
+  const limited = { ...options, signal: controller.signal };
+  // All triggers, until the candidates are known.
+  let groups: (readonly StoredTrigger[])[] = [index.triggers];
   const decided = new Map<readonly StoredTrigger[], PausablePlan>();
-  const plannings = groups.map(async (group) => {
-    const plan = await planEvent(compared, group, { ...options, signal });
-    decided.set(group, plan);
-    return plan;
-  });
-  const planning = Promise.all(plannings).then(mergePlans);
+  const planGroups = async () => {
+    const candidates = await selectCandidates(compared, index, limited);
+    groups = [...Map.groupBy(candidates, ({ config }) => Boolean(config.filter)).values()];
+    const plannings = groups.map(async (group) => {
+      const plan = await planEvent(compared, group, limited);
+      decided.set(group, plan);
+      return plan;
+    });
+    return { plannings };
+  };
+  const started = planGroups();
+  const planning = started.then(({ plannings }) => Promise.all(plannings)).then(mergePlans);
   const plan = await endWithin(planning, limit);
   if (plan) return plan;
-  const open = groups.filter((group) => !decided.has(group));
-  const late = Promise.all(plannings.filter((_, index) => open.includes(groups[index] ?? [])));
+  const inTime = new Map(decided);
+  const late = planning.then(() =>
+    mergePlans([...decided].flatMap(([group, ofGroup]) => (inTime.has(group) ? [] : [ofGroup]))),
+  );
   return {
-    ...mergePlans([...decided.values()]),
+    ...mergePlans([...inTime.values()]),
     late: {
-      triggers: open.flat(),
-      plan: late.then(mergePlans).catch(() => undefined),
+      triggers: groups.filter((group) => !inTime.has(group)).flat(),
+      plan: late.catch(() => undefined),
       abort: () => controller.abort(),
     },
   };
 }
 
-/** Compares an event with triggers. Returns a verdict for each trigger, and a run for each match. */
+/** Compares an event with triggers. Returns the verdicts to store, and a run for each match. */
 export async function planEvent(
   compared: ComparedEvent,
   triggers: readonly StoredTrigger[],
@@ -263,7 +313,7 @@ export async function planEvent(
     if (planned.matched) runs.push(createRun(trigger, event, readKey, causes, options));
   }
   return {
-    verdicts,
+    verdicts: keptVerdicts(verdicts),
     runs,
     ...(paused.length > 0 && { paused: { triggers: paused, until: pausedUntil } }),
   };

@@ -69,6 +69,34 @@ export interface StoredTrigger {
   config: JsonObject;
 }
 
+/** A trigger with the tenant's revision of triggers at which this version was published; 0 if unknown. */
+export interface RevisedTrigger extends StoredTrigger {
+  revision: number;
+}
+
+/** Selects triggers, sorted by `flow_id` and `node_id`; by default all. */
+export interface TriggerPage {
+  flow?: string | undefined;
+  after?: Pick<StoredTrigger, "flow_id" | "node_id"> | undefined;
+  limit?: number | undefined;
+}
+
+/** The origin of an event: `sources` are its kind of sender, and its endpoint, connection or flow. */
+export interface ExplainedEvent {
+  id: string;
+  sources: readonly string[];
+  type: string;
+}
+
+export interface VerdictCounts {
+  /** The revision of the tenant's triggers with which the event was compared; 0 if unknown. */
+  revision: number;
+  /** The number of triggers that started a run for the event. */
+  started: number;
+  /** The number of stored verdicts, and of event triggers without one; above 1,000 a lower bound. */
+  total: number;
+}
+
 /** The last time that a circuit breaker stopped a trigger. */
 export interface StoredTrip extends Trip {
   flow_id: string;
@@ -273,9 +301,19 @@ export interface FlowStore {
     tenant: string,
     sources: readonly string[],
     type: string,
+    page?: TriggerPage,
   ): Promise<{ revision: number; triggers: StoredTrigger[] }>;
-  /** All event triggers of a tenant, including inactive ones, to explain why an event started no run. */
-  listEventTriggers(tenant: string, limit: number): Promise<StoredTrigger[]>;
+  /**
+   * The event triggers without a stored verdict on the event, including inactive ones, to explain why it
+   * started no run: those that listen to its source and type, or the others.
+   */
+  listEventTriggers(
+    tenant: string,
+    event: ExplainedEvent,
+    page: TriggerPage & { listening: boolean },
+  ): Promise<RevisedTrigger[]>;
+  /** Counts the verdicts on an event, of all triggers or those of one flow. */
+  countVerdicts(tenant: string, event: string, flow?: string): Promise<VerdictCounts | undefined>;
   /** The triggers of these flows that a circuit breaker has stopped since `since`. */
   listTrips(tenant: string, flows: readonly string[], since: number): Promise<StoredTrip[]>;
 }

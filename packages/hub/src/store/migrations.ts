@@ -879,4 +879,17 @@ export const migrations: readonly Migration[] = [
       ) CLUSTERED`,
     ],
   },
+  {
+    // `triggers.revision`: the tenant's `triggers_rev` when this version of the trigger was published.
+    // `events.triggers_rev`: that when the event was stored; 0 if it was stored before this migration.
+    name: "revisions of triggers",
+    statements: [
+      "ALTER TABLE events ADD COLUMN triggers_rev BIGINT NOT NULL DEFAULT 0",
+      "ALTER TABLE triggers ADD COLUMN revision BIGINT NOT NULL DEFAULT 0",
+      "UPDATE triggers SET revision = coalesce((SELECT triggers_rev FROM tenants WHERE id = triggers.tenant_id), 1)",
+      "DROP INDEX triggers_event",
+      "CREATE INDEX triggers_event ON triggers (tenant_id, source, type, flow_id, node_id) WHERE source IS NOT NULL",
+      "CREATE INDEX triggers_tenant ON triggers (tenant_id, flow_id, node_id, source, type) WHERE source IS NOT NULL",
+    ],
+  },
 ];

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { LargeJson, MaybeLarge, MixedJson } from "@signalbox/rules/large-json.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
-import type { FlowGraph } from "./flow-store.ts";
+import type { FlowGraph, TriggerPage } from "./flow-store.ts";
 import type { DeferredMatch } from "./matching-store.ts";
 import type { Page } from "./page.ts";
 
@@ -291,7 +291,10 @@ export interface RunCount {
   count: number;
 }
 
-/** Whether an event matched a trigger that listens to the event's source and type. */
+/**
+ * Whether an event matched a trigger that listens to the event's source and type. All matches and the nearest
+ * misses are stored. A miss has only the conditions that failed.
+ */
 export interface StoredVerdict {
   flow_id: string;
   node_id: string;
@@ -494,7 +497,12 @@ export interface RunStore {
    * repeated. Returns the run as `previewRun` does; undefined if it does not exist or has another status.
    */
   retryRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
-  listVerdicts(tenant: string, event: string): Promise<StoredVerdict[]>;
+  /** The stored verdicts on an event, sorted by `flow_id` and `node_id`; by default all. */
+  listVerdicts(
+    tenant: string,
+    event: string,
+    page?: TriggerPage & { matched: boolean },
+  ): Promise<StoredVerdict[]>;
   /** Removes runs that ended before this time, and not before `since`. Returns the number of removed runs. */
   sweepRuns(endedBefore: number, limit: number, since?: number): Promise<number>;
 }

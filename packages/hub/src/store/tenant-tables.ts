@@ -240,7 +240,7 @@ export const tenantTables: readonly TenantTable[] = [
         key: ["flow_id", "node_id"],
         omitted: [
           ...["tenant_id", "app", "version", "kind", "tool_name", "source", "type"],
-          ...["active", "config"],
+          ...["active", "config", "revision"],
         ],
       },
       {
@@ -342,6 +342,7 @@ export const tenantTables: readonly TenantTable[] = [
         "claimed_by",
         "claimed_until",
         "attempts",
+        "triggers_rev",
       ],
     ],
   },

@@ -38,6 +38,7 @@ export const PLACES = {
   readQueue: "tenant", listTriggerStates: "tenant", listDraftStates: "tenant", findToolOwner: "tenant", deleteFlow: "tenant",
   publishFlow: "tenant", rollBackFlow: "tenant", saveDraftVersion: "tenant", listVersions: "tenant", getVersion: "tenant",
   listTools: "tenant", findTool: "tenant", getTrigger: "tenant", findTriggers: "tenant", listEventTriggers: "tenant",
+  countVerdicts: "tenant",
   listTrips: "tenant", getRun: "tenant", previewRun: "tenant", findRun: "tenant", listRuns: "tenant",
   listRunSummaries: "tenant", lastRuns: "tenant", countRunsByPeriod: "tenant", listRunTimes: "tenant", countRuns: "tenant",
   listSteps: "tenant", countSteps: "tenant", measureValue: "tenant", readValue: "tenant", enableStepNotices: "tenant",

@@ -44,6 +44,8 @@ export const normalizeIndexes = (planCase: RunPlanCase, used: readonly string[])
 
 const tenant = "acme";
 const list = { tenant, limit: 20 };
+const after = { flow_id: "flow-7", node_id: "node-7" };
+const origin = { id: "id-7", sources: ["source-7", "github"], type: "type-7" };
 const lease = { worker: "worker-7", now: START, until: START + 60 };
 const flow = { tenant, id: "flow-7" };
 /** A running run in a lane, started by an event. */
@@ -126,7 +128,12 @@ export const runPlanCases: RunPlanCase[] = [
   { operation: "the output of a step", verb: (d) => verbTable(d).loadOutput.run(RUNNING, { node_id: "", item: "", attempt: 1 }), indexes: ["steps"] },
   { operation: "the verdicts of an event", verb: (d) => verbTable(d).listVerdicts.run(tenant, "id-7"), indexes: ["verdicts"] },
   { operation: "triggers for an event", verb: (d) => verbTable(d).findTriggers.run(tenant, ["source-7", "github"], "type-7"), indexes: ["triggers_event"] },
-  { operation: "all event triggers", verb: (d) => verbTable(d).listEventTriggers.run(tenant, 50), indexes: ["triggers_event"] },
+  { operation: "a page of triggers for an event", verb: (d) => verbTable(d).findTriggers.run(tenant, ["source-7", "github"], "type-7", { after, limit: 20 }), indexes: ["triggers_event"] },
+  { operation: "a page of the matches of an event", verb: (d) => verbTable(d).listVerdicts.run(tenant, "id-7", { matched: true, after, limit: 20 }), indexes: ["verdicts"] },
+  { operation: "triggers without a verdict that listen to an event", verb: (d) => verbTable(d).listEventTriggers.run(tenant, origin, { listening: true, after, limit: 20 }), indexes: ["triggers_event", "verdicts"] },
+  { operation: "other triggers without a verdict on an event", verb: (d) => verbTable(d).listEventTriggers.run(tenant, origin, { listening: false, after, limit: 20 }), indexes: ["triggers_tenant", "verdicts"] },
+  { operation: "other triggers of a flow without a verdict on an event", verb: (d) => verbTable(d).listEventTriggers.run(tenant, origin, { listening: false, flow: "flow-7", limit: 20 }), indexes: ["triggers_tenant", "verdicts"], orIndex: "triggers" },
+  { operation: "counting the verdicts on an event", verb: (d) => verbTable(d).countVerdicts.run(tenant, "id-7"), indexes: ["events_id", "verdicts", "triggers", "triggers_tenant"], orIndex: "triggers_event" },
   { operation: "the states of a flow's triggers", verb: (d) => verbTable(d).listTriggerStates.run(tenant, "flow-7"), indexes: ["triggers", "trigger_subscriptions_flow", "trigger_firings", "schedules", "runs_flow"] },
   { operation: "the tools of an app", verb: (d) => verbTable(d).listTools.run(tenant, "app-7", "tool-1", 20), indexes: ["triggers_tool"] },
   { operation: "a tool", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "tool-7", START), indexes: ["triggers_tool"] },

@@ -1,8 +1,9 @@
 import { expect, vi } from "vitest";
-import type { NewTrigger } from "../flow-store.ts";
+import type { NewTrigger, TriggerPage } from "../flow-store.ts";
 import type { Store } from "../store.ts";
 import { eventTrigger, intents, makeFlow, publish, triggersOf } from "./flow-sample.ts";
-import { START } from "./sample.ts";
+import { sampleRun } from "./run-sample.ts";
+import { appendRequest, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 /** Creates a published flow with these triggers. */
@@ -40,8 +41,103 @@ export function triggersContract(it: It): void {
     });
     expect(await store.getTrigger("acme", flow.id, "typed")).toEqual(typed);
     expect(await store.getTrigger("umbrella", flow.id, "typed")).toBeUndefined();
-    expect(await store.listEventTriggers("acme", 100)).toHaveLength(6);
-    expect(await store.listEventTriggers("acme", 2)).toHaveLength(2);
+  });
+
+  it("are found and listed in pages, sorted by flow and node", async ({ store }) => {
+    for (const id of ["a", "b"])
+      await publish(store, await makeFlow(store, intents(), { id }), {
+        triggers: [
+          eventTrigger({ node_id: "1" }),
+          eventTrigger({ node_id: "2", type: null }),
+          eventTrigger({ node_id: "3", source: "endpoint 7" }),
+          eventTrigger({ node_id: "4", active: false }),
+          eventTrigger({ node_id: "5", type: "push" }),
+          eventTrigger({ node_id: "6", source: "stripe", type: null }),
+        ],
+      });
+    await publishTriggers(store, [eventTrigger()], { tenant: "umbrella" });
+    const keysOf = (triggers: readonly { flow_id: string; node_id: string }[]) =>
+      triggers.map(({ flow_id, node_id }) => `${flow_id}${node_id}`);
+    const sources = ["github", "endpoint 7"];
+    const find = async (page: TriggerPage) =>
+      keysOf((await store.findTriggers("acme", sources, "issues", page)).triggers);
+    expect(await find({ limit: 4 })).toEqual(["a1", "a2", "a3", "b1"]);
+    expect(await find({ limit: 4, after: { flow_id: "a", node_id: "2" } })).toEqual([
+      "a3",
+      "b1",
+      "b2",
+      "b3",
+    ]);
+    const event = sampleEvent({ source: "github", source_id: "endpoint 7" });
+    const verdict = (node_id: string, matched: boolean) => ({
+      flow_id: "a",
+      node_id,
+      version: 1,
+      matched,
+      reasons: [],
+    });
+    const verdicts = [verdict("1", false), verdict("2", true), verdict("gone", true)];
+    const { revision } = await store.findTriggers("acme", [], "");
+    const run = sampleRun({ event_id: event.id, flow_id: "a", trigger_node: "2" });
+    const plan = { verdicts, runs: [run, sampleRun({ event_id: event.id })] };
+    const other = sampleEvent();
+    await store.appendEvents(
+      [{ ...appendRequest([event]), plan: { revision, events: [plan] } }, appendRequest([other])],
+      null,
+    );
+    const list = async (listening: boolean, page: TriggerPage = {}) =>
+      keysOf(
+        await store.listEventTriggers(
+          "acme",
+          { id: event.id, sources, type: "issues" },
+          { listening, ...page },
+        ),
+      );
+    expect(await list(true)).toEqual(["a3", "a4", "b1", "b2", "b3", "b4"]);
+    expect(await list(true, { limit: 2, after: { flow_id: "a", node_id: "3" } })).toEqual([
+      "a4",
+      "b1",
+    ]);
+    expect(await list(true, { flow: "b", limit: 1 })).toEqual(["b1"]);
+    expect(await list(false)).toEqual(["a5", "a6", "b5", "b6"]);
+    expect(await list(false, { limit: 2, after: { flow_id: "a", node_id: "5" } })).toEqual([
+      "a6",
+      "b5",
+    ]);
+    expect(await list(false, { flow: "b" })).toEqual(["b5", "b6"]);
+    const stored = async (page?: TriggerPage & { matched: boolean }) =>
+      keysOf(await store.listVerdicts("acme", event.id, page));
+    expect(await stored()).toEqual(["a1", "a2", "agone"]);
+    expect(await stored({ matched: false })).toEqual(["a1"]);
+    expect(await stored({ matched: true, limit: 1 })).toEqual(["a2"]);
+    const after = { flow_id: "a", node_id: "2" };
+    expect(await stored({ matched: true, after, flow: "a" })).toEqual(["agone"]);
+    expect(await store.countVerdicts("acme", event.id)).toEqual({
+      revision,
+      started: 2,
+      total: 13,
+    });
+    expect(await store.countVerdicts("acme", event.id, "b")).toEqual({
+      revision,
+      started: 0,
+      total: 6,
+    });
+    // This event was stored without a plan, so it was compared with no trigger.
+    expect(await store.countVerdicts("acme", other.id)).toMatchObject({ revision: 0, total: 12 });
+    expect(await store.countVerdicts("umbrella", event.id)).toBeUndefined();
+  });
+
+  it("have the revision at which their version was published", async ({ store }) => {
+    const event = { id: "e", sources: ["github"], type: "issues" };
+    const revisions = async () =>
+      (await store.listEventTriggers("acme", event, { listening: true })).map(
+        (trigger) => trigger.revision,
+      );
+    const first = await publishTriggers(store, [eventTrigger()]);
+    await publishTriggers(store, [eventTrigger()]);
+    expect((await revisions()).sort()).toEqual([1, 2]);
+    await publish(store, first, { triggers: [eventTrigger()] });
+    expect((await revisions()).sort()).toEqual([2, 3]);
   });
 
   it("have a revision per tenant that increases with each change", async ({ store }) => {

@@ -42,7 +42,7 @@ interface Growth {
 const EVENT_COLUMNS = [
   "tenant_id", "seq", "id", "source", "source_id", "external_id", "type", "received_at",
   "action", "repo", "sender", "number", "title", "url", "size", "pack", "pack_at", "meta_size",
-  "check_result", "quota_exempt",
+  "check_result", "quota_exempt", "triggers_rev",
 ];
 
 export function* appendEvents(
@@ -96,7 +96,9 @@ export function* appendEvents(
         growth.bytes += event.body.byteLength;
         growth.types.set(event.type, (growth.types.get(event.type) ?? 0) + 1);
         const position = packer.add(tenant, head.seq, event);
-        events.push(eventValues(tenant, head.seq, event, position, skipQuota));
+        // Without a plan, the event was compared with no trigger.
+        const revision = plan?.revision ?? 0;
+        events.push(eventValues(tenant, head.seq, event, position, revision, skipQuota));
         positions.set(key, { id: event.id, seq: head.seq });
         const eventPlan = plan?.events[index];
         if (eventPlan?.deferred) deferred.push({ tenant, id: event.id, ...eventPlan.deferred });
@@ -175,10 +177,11 @@ const resultOf = (positions: Map<string, EventPosition>, key: string, duplicate:
 };
 
 // biome-ignore format: in the order of EVENT_COLUMNS
-const eventValues = (tenant: string, seq: number, event: NewEvent, position: PayloadPosition, isExempt = false): Value[] => [
+const eventValues = (tenant: string, seq: number, event: NewEvent, position: PayloadPosition, revision: number, isExempt = false): Value[] => [
   tenant, seq, event.id, event.source, event.source_id, event.external_id, event.type, event.received_at,
   event.action, event.repo, event.sender, event.number, event.title, event.url, event.body.byteLength,
   position.pack, position.pack_at, position.meta_size, packCheckResult(event.check_result), isExempt ? 1 : 0,
+  revision,
 ];
 
 // Constants, because the text of an insert is cached by its columns.

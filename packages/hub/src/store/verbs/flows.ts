@@ -25,7 +25,7 @@ import {
   savePublishedNames,
 } from "./tool-names.ts";
 import { removeSubscriptions, syncSubscriptions } from "./trigger-subscriptions.ts";
-import { insertTriggers, markTriggersChanged } from "./triggers.ts";
+import { insertTriggers, markTriggersChanged, setTriggerRevision } from "./triggers.ts";
 
 type FlowRow = Omit<StoredFlow, "tenant" | "graph"> & { tenant_id: string; graph: string };
 
@@ -272,6 +272,7 @@ export function* publishFlow(
     [version, at, found.id],
   );
   yield* markTriggersChanged(found.tenant, found.app);
+  yield* setTriggerRevision(found);
   yield* syncSubscriptions(dialect, found, triggers, at);
   return yield* notifySaved(row);
 }

@@ -205,6 +205,7 @@ import {
   rotateCallbackToken,
 } from "./trigger-subscriptions.ts";
 import {
+  countVerdicts,
   findTool,
   findTriggers,
   getTrigger,
@@ -384,6 +385,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   getTrigger: reads(getTrigger),
   findTriggers: reads(findTriggers),
   listEventTriggers: reads(listEventTriggers),
+  countVerdicts: reads(countVerdicts),
   listTrips: reads((tenant, flows, since) => listTrips(dialect, tenant, flows, since)),
   queueRuns: writes((runs) => queueRuns(dialect, runs)),
   startRun: writes((run, lease) => startRun(dialect, cache, run, lease)),

@@ -1,4 +1,5 @@
 /** Reads of runs, steps and verdicts, and the retention of runs. */
+import type { TriggerPage } from "../flow-store.ts";
 import type { Page } from "../page.ts";
 import {
   RUN_STATUSES,
@@ -25,6 +26,7 @@ import {
   toRunPreview,
   toStepPreview,
 } from "./run-rows.ts";
+import { partOf } from "./triggers.ts";
 
 export function* getRun(tenant: string, id: string): Verb<Run | undefined> {
   const row = yield* first<RunRow>(
@@ -321,13 +323,18 @@ function* readColumn<Value>(
   return found && (!("nth" in found) || found.nth === nth) ? found.value : undefined;
 }
 
-export function* listVerdicts(tenant: string, event: string): Verb<StoredVerdict[]> {
+export function* listVerdicts(
+  tenant: string,
+  event: string,
+  { matched, ...page }: TriggerPage & { matched?: boolean } = {},
+): Verb<StoredVerdict[]> {
+  const part = partOf(page);
   const rows = yield* query<
     Omit<StoredVerdict, "matched" | "reasons"> & { matched: number; reasons: string }
   >(
-    "SELECT flow_id, node_id, version, matched, reasons, run_id FROM verdicts WHERE tenant_id = ? AND event_id = ? " +
-      "ORDER BY flow_id, node_id",
-    [tenant, event],
+    "SELECT flow_id, node_id, version, matched, reasons, run_id FROM verdicts WHERE tenant_id = ? AND event_id = ?" +
+      `${matched === undefined ? "" : ` AND matched = ${matched ? 1 : 0}`}${part.sql}`,
+    [tenant, event, ...part.params],
   );
   return rows.map((row) => ({
     ...row,

@@ -1,5 +1,13 @@
 /** The triggers of published flows. */
-import type { NewTrigger, StoredTrigger, TriggerState } from "../flow-store.ts";
+import type {
+  ExplainedEvent,
+  NewTrigger,
+  RevisedTrigger,
+  StoredTrigger,
+  TriggerPage,
+  TriggerState,
+  VerdictCounts,
+} from "../flow-store.ts";
 import { first, insert, notify, query, type Value, type Verb } from "../sql.ts";
 import { deleteUnusedBreakers } from "./breakers.ts";
 
@@ -48,6 +56,14 @@ export function* markTriggersChanged(tenant: string, app: string): Verb<void> {
   yield* query("UPDATE tenants SET triggers_rev = triggers_rev + 1 WHERE id = ?", [tenant]);
   yield* deleteUnusedBreakers(tenant);
   yield* notify({ topic: "tools", tenant, app });
+}
+
+/** Stores when the triggers of a flow were published. Must be called after `markTriggersChanged`. */
+export function* setTriggerRevision({ id, tenant }: { id: string; tenant: string }): Verb<void> {
+  yield* query(
+    "UPDATE triggers SET revision = (SELECT triggers_rev FROM tenants WHERE id = ?) WHERE flow_id = ?",
+    [tenant, id],
+  );
 }
 
 /** The number of the flow's newest runs in which the last firing of a trigger is searched. */
@@ -128,6 +144,7 @@ export function* findTriggers(
   tenant: string,
   sources: readonly string[],
   type: string,
+  page: TriggerPage = {},
 ): Verb<{ revision: number; triggers: StoredTrigger[] }> {
   // The revision is read first: after a concurrent change the triggers are newer than it, never older.
   const head = yield* first<{ triggers_rev: number }>(
@@ -135,24 +152,124 @@ export function* findTriggers(
     [tenant],
   );
   const revision = head?.triggers_rev ?? 0;
-  if (revision === 0) return { revision, triggers: [] };
-  const select = `SELECT ${TRIGGER_FIELDS} FROM triggers WHERE tenant_id = ? AND source = ? AND active = 1`;
-  const selects = [...new Set(sources)].flatMap((source) => [
-    { sql: `${select} AND type = ?`, params: [tenant, source, type] },
-    { sql: `${select} AND type IS NULL`, params: [tenant, source] },
-  ]);
-  if (selects.length === 0) return { revision, triggers: [] };
+  if (revision === 0 || sources.length === 0) return { revision, triggers: [] };
   const rows = yield* query<TriggerRow>(
-    `${selects.map(({ sql }) => sql).join(" UNION ALL ")} ORDER BY flow_id, node_id`,
-    selects.flatMap(({ params }) => params),
+    ...selectListening({
+      columns: TRIGGER_FIELDS,
+      tenant,
+      sources,
+      type,
+      also: "active = 1",
+      values: [],
+      page,
+    }),
   );
   return { revision, triggers: rows.map(toTrigger) };
 }
 
-export function* listEventTriggers(tenant: string, limit: number): Verb<StoredTrigger[]> {
-  const rows = yield* query<TriggerRow>(
-    `SELECT ${TRIGGER_FIELDS} FROM triggers WHERE tenant_id = ? AND source IS NOT NULL ORDER BY source, type LIMIT ?`,
-    [tenant, limit],
+/** Selects the event triggers that listen to one of the sources and to the type, sorted by their keys. */
+function selectListening({
+  columns,
+  tenant,
+  sources,
+  type,
+  also,
+  values,
+  page,
+}: {
+  columns: string;
+  tenant: string;
+  sources: readonly string[];
+  type: string;
+  /** A further condition, with its `values`. */
+  also: string;
+  values: readonly Value[];
+  page: TriggerPage;
+}): [sql: string, params: Value[]] {
+  const part = partOf(page);
+  const selects = [...new Set(sources)].flatMap((source) =>
+    ["type = ?", "type IS NULL"].map((typed, index) => ({
+      sql: `SELECT ${columns} FROM triggers WHERE tenant_id = ? AND source = ? AND ${typed} AND ${also}${part.sql}`,
+      params: [tenant, source, ...(index === 0 ? [type] : []), ...values, ...part.params],
+    })),
   );
-  return rows.map(toTrigger);
+  // Each part is limited, so that it does not read further than the page.
+  const parts = selects.map(({ sql }) => `SELECT * FROM (${sql}) AS picked`);
+  const limit = page.limit === undefined ? "" : " LIMIT ?";
+  return [
+    `${parts.join(" UNION ALL ")} ORDER BY flow_id, node_id${limit}`,
+    [...selects.flatMap(({ params }) => params), ...limitOf(page)],
+  ];
+}
+
+const limitOf = ({ limit }: TriggerPage): Value[] => (limit === undefined ? [] : [limit]);
+
+/** The end of a statement that selects a page of rows with the keys of triggers. */
+export function partOf({ flow, after, ...page }: TriggerPage): { sql: string; params: Value[] } {
+  const ofFlow = flow === undefined ? "" : " AND flow_id = ?";
+  const afterKey = after === undefined ? "" : " AND (flow_id, node_id) > (?, ?)";
+  return {
+    sql: `${ofFlow}${afterKey} ORDER BY flow_id, node_id${page.limit === undefined ? "" : " LIMIT ?"}`,
+    params: [
+      ...(flow === undefined ? [] : [flow]),
+      ...(after === undefined ? [] : [after.flow_id, after.node_id]),
+      ...limitOf(page),
+    ],
+  };
+}
+
+export function* listEventTriggers(
+  tenant: string,
+  { id, sources, type }: ExplainedEvent,
+  { listening, ...page }: TriggerPage & { listening: boolean },
+): Verb<RevisedTrigger[]> {
+  const columns = `${TRIGGER_FIELDS}, revision`;
+  const hasNoVerdict =
+    "NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.tenant_id = triggers.tenant_id AND v.event_id = ? " +
+    "AND v.flow_id = triggers.flow_id AND v.node_id = triggers.node_id)";
+  const part = partOf(page);
+  const [sql, params]: [string, Value[]] = listening
+    ? selectListening({ columns, tenant, sources, type, also: hasNoVerdict, values: [id], page })
+    : [
+        `SELECT ${columns} FROM triggers WHERE tenant_id = ? AND source IS NOT NULL ` +
+          `AND NOT (source IN (${sources.map(() => "?").join(", ")}) AND (type = ? OR type IS NULL)) AND ${hasNoVerdict}${part.sql}`,
+        [tenant, ...sources, type, id, ...part.params],
+      ];
+  const rows = yield* query<TriggerRow & { revision: number }>(sql, params);
+  return rows.map(({ revision, ...row }) => ({ ...toTrigger(row), revision }));
+}
+
+/** So many triggers are counted, so that the time does not depend on their number. */
+const MAX_COUNTED = 1_001;
+
+export function* countVerdicts(
+  tenant: string,
+  event: string,
+  flow?: string,
+): Verb<VerdictCounts | undefined> {
+  const stored = yield* first<{ triggers_rev: number }>(
+    "SELECT triggers_rev FROM events WHERE tenant_id = ? AND id = ?",
+    [tenant, event],
+  );
+  if (!stored) return undefined;
+  const ofFlow = (table: string) => (flow === undefined ? "" : ` AND ${table}.flow_id = ?`);
+  const flows = flow === undefined ? [] : [flow];
+  const verdicts = yield* first<{ count: number; started: number; existing: number }>(
+    "SELECT count(*) AS count, count(v.run_id) AS started, count(t.flow_id) AS existing FROM verdicts v " +
+      "LEFT JOIN triggers t ON t.flow_id = v.flow_id AND t.node_id = v.node_id AND t.source IS NOT NULL " +
+      `WHERE v.tenant_id = ? AND v.event_id = ?${ofFlow("v")}`,
+    [tenant, event, ...flows],
+  );
+  const triggers = yield* first<{ count: number }>(
+    "SELECT count(*) AS count FROM (SELECT t.node_id FROM triggers t WHERE t.tenant_id = ? AND t.source IS NOT NULL" +
+      `${ofFlow("t")} ORDER BY t.flow_id, t.node_id LIMIT ?) AS picked`,
+    [tenant, ...flows, MAX_COUNTED],
+  );
+  const { count = 0, started = 0, existing = 0 } = verdicts ?? {};
+  const listed = triggers?.count ?? 0;
+  return {
+    revision: stored.triggers_rev,
+    started,
+    total: listed < MAX_COUNTED ? count + listed - existing : Math.max(count, MAX_COUNTED),
+  };
 }
