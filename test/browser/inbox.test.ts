@@ -331,6 +331,37 @@ describe("an event", () => {
     await expect.poll(async () => (await marked.allInnerTexts()).join(" ")).toContain("question");
   });
 
+  it("explains many triggers in pages", async () => {
+    const nodes = Array.from({ length: 60 }, (_, index) => ({
+      id: `on-${index}`,
+      slug: `on_${index}`,
+      name: `Repository ${index}`,
+      type: "Event",
+      position: { x: 0, y: 100 * index },
+      parameters: { source: "github", type: "issues", params: { "repository.name": `r${index}` } },
+    }));
+    const { json } = await ui.call("POST", "/api/apps/desk/flows", {
+      name: "Many",
+      nodes,
+      edges: [],
+    });
+    await ui.call("POST", `/api/flows/${json.id}/publish`, {});
+    const page = await ui.open();
+    await openLampEvent(page);
+    await selectTab(page, "Why");
+    const shown = detail(page).getByText(/^50 of \d+ triggers are shown\.$/);
+    await shown.waitFor();
+    await detail(page)
+      .getByText("This is the verdict of the trigger as it is now")
+      .first()
+      .waitFor();
+    await detail(page).getByRole("button", { name: "Load more triggers" }).click();
+    await shown.waitFor({ state: "hidden" });
+    const verdicts = detail(page).locator("section").filter({ hasText: "Many / Repository" });
+    await expect.poll(() => verdicts.count()).toBe(60);
+    await ui.call("DELETE", `/api/flows/${json.id}`);
+  });
+
   it("creates a flow with a trigger that matches it", async () => {
     const page = await ui.open();
     await openLampEvent(page);

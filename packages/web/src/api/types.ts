@@ -9,7 +9,7 @@ import type {
   toolView,
 } from "../../../hub/src/api/connection-routes.ts";
 import type { bulkResult } from "../../../hub/src/api/event-list-routes.ts";
-import type { eventResponse } from "../../../hub/src/api/event-routes.ts";
+import type { eventResponse, explanationPage } from "../../../hub/src/api/event-routes.ts";
 import type { triggerView, versionView } from "../../../hub/src/api/flow-routes.ts";
 import type { signInMethodsView } from "../../../hub/src/api/github-sign-in.ts";
 import type { nodeTypeView } from "../../../hub/src/api/node-type-routes.ts";
@@ -55,6 +55,8 @@ export type EventHeadersView = Awaited<ReturnType<Inbox["getHeaders"]>>;
 export type ExplainedTrigger = z.output<typeof explainedSchema> & {
   reasons: z.output<typeof reasonSchema>[];
 };
+export type Explanation = Page<ExplainedTrigger> &
+  Pick<z.output<typeof explanationPage>, "total" | "started">;
 export type BulkResult = z.output<typeof bulkResult>;
 export type ReplayResult = Awaited<ReturnType<Explainer["replay"]>>;
 

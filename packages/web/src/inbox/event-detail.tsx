@@ -2,8 +2,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Check, Link2, RotateCcw, Undo2, Workflow, X } from "lucide-react";
 import { useEffect, useState } from "react";
-import { api, path } from "../api/client.ts";
-import type { EventItem, ExplainedTrigger, Page, RunItem } from "../api/types.ts";
+import { api } from "../api/client.ts";
+import type { EventItem, Page, RunItem } from "../api/types.ts";
 import { setFlag } from "../app/flags.ts";
 import { useIsAdmin } from "../app/session.ts";
 import { Button, IconButton } from "../ui/button.tsx";
@@ -22,6 +22,8 @@ import { titleOf, typeOf } from "./event-words.ts";
 import { MakeFlowDialog } from "./make-flow.tsx";
 import { RunLine } from "./run-line.tsx";
 import { useEvent } from "./use-event.ts";
+import { useExplanation } from "./use-explanation.ts";
+import { countOf } from "./verdict.ts";
 import { Why } from "./why.tsx";
 
 export function EventDetail({
@@ -42,10 +44,7 @@ export function EventDetail({
   const isAdmin = useIsAdmin();
   useEffect(() => setFlag("event-seen"), []);
   const eventQuery = useEvent(id);
-  const verdicts = useQuery({
-    queryKey: ["events", id, "explain"],
-    queryFn: () => api.get<Page<ExplainedTrigger>>(path`/api/events/${id}/explain`),
-  });
+  const verdicts = useExplanation(id);
   const runs = useQuery({
     queryKey: ["runs", { event: id }],
     queryFn: () => api.get<Page<RunItem>>("/api/runs", { event: id, limit: 50 }),
@@ -137,7 +136,7 @@ export function EventDetail({
               {
                 value: "why",
                 label: "Why",
-                count: verdicts.data?.items.length,
+                count: verdicts.data && countOf(verdicts.data.total),
                 content: <Why verdicts={verdicts} event={eventQuery.data} />,
               },
               {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { ExplainedTrigger } from "../api/types.ts";
-import { findDecidingFields, linesOf, sortTriggers, stateOf } from "./verdict.ts";
+import { countOf, findDecidingFields, linesOf, sortTriggers, stateOf } from "./verdict.ts";
 
 type Reasons = NonNullable<ExplainedTrigger["reasons"]>;
 const trigger = (
@@ -43,6 +43,10 @@ it("returns the state of a trigger's run, or why there is no run", () => {
   expect(stateOf(trigger("a", false, [param("x", false)]))).toEqual({ text: "did not start" });
   expect(stateOf(trigger("a", true, [], "failed"))).toEqual({ text: "run failed", tone: "red" });
   expect(stateOf(trigger("a", true, []))).toEqual({ text: "would start now" });
+  expect(stateOf({ ...trigger("a", false, []), decided: "pending" })).toEqual({
+    text: "waits for filters",
+    tone: "lunar",
+  });
 });
 
 const textOf = (reasons: Reasons) =>
@@ -91,4 +95,8 @@ it("separates triggers that listen to other events, and sorts matches before nea
   const { near, far: others } = sortTriggers([far, off, miss, hit]);
   expect(near.map((each) => each.trigger)).toEqual(["hit", "miss", "off"]);
   expect(others).toEqual([far]);
+});
+
+it("shows that more triggers were not counted", () => {
+  expect([0, 1_000, 1_001].map(countOf)).toEqual(["0", "1,000", "1,000+"]);
 });

@@ -1,6 +1,7 @@
 /** Converts verdicts to the short texts of the tab “Why”, and sorts the triggers. */
 import type { ExplainedTrigger } from "../api/types.ts";
 import type { ChipProps } from "../ui/chip.tsx";
+import { count } from "../ui/format.ts";
 
 const RUN_STATES: Record<string, { text: string; tone: ChipProps["tone"] }> = {
   queued: { text: "run queued", tone: "lunar" },
@@ -16,15 +17,22 @@ export function stateOf({
   matched,
   run_status,
   reasons = [],
-}: Pick<ExplainedTrigger, "matched" | "run_status" | "reasons">): {
+  decided,
+}: Pick<ExplainedTrigger, "matched" | "run_status" | "reasons" | "decided">): {
   text: string;
   tone?: ChipProps["tone"];
 } {
   if (run_status !== null) return RUN_STATES[run_status] ?? { text: run_status };
+  if (decided === "pending") return { text: "waits for filters", tone: "lunar" };
   if (matched) return { text: "would start now" };
   const [first] = reasons.filter(({ holds }) => !holds);
   return { text: first?.on === "active" ? "switched off" : "did not start" };
 }
+
+/** The hub counts no further. */
+const MAX_COUNT = 1_000;
+export const countOf = (total: number): string =>
+  count(Math.min(total, MAX_COUNT)) + (total > MAX_COUNT ? "+" : "");
 
 export interface DecidingFields {
   flowName: string;

@@ -1,17 +1,20 @@
-/** The tab “Why”: all triggers with the reasons of their verdicts, and the deciding fields in the payload. */
+/** The tab “Why”: the triggers, in pages, with the reasons of their verdicts, and the deciding fields in the payload. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath } from "@signalbox/rules/match/path.ts";
 import { useMemo } from "react";
 import { Link } from "wouter";
-import type { EventView, ExplainedTrigger, Page } from "../api/types.ts";
+import type { EventView, ExplainedTrigger } from "../api/types.ts";
 import { Chip } from "../ui/chip.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { plural } from "../ui/format.ts";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
-import { type Loadable, Loaded } from "../ui/loaded.tsx";
+import { LoadMore } from "../ui/load-more.tsx";
+import { Loaded } from "../ui/loaded.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { Reasons } from "./reasons.tsx";
+import type { ExplanationQuery } from "./use-explanation.ts";
 import {
+  countOf,
   type DecidingFields,
   findDecidingFields,
   linesOf,
@@ -23,11 +26,21 @@ export const Why = ({
   verdicts,
   event,
 }: {
-  verdicts: Loadable<Page<ExplainedTrigger>>;
+  verdicts: ExplanationQuery;
   event: EventView | undefined;
 }) => (
   <Loaded query={verdicts} height={48}>
-    {({ items }) => <Verdicts triggers={items} event={event} />}
+    {({ items, total }) => (
+      <div className="pb-6">
+        <Verdicts triggers={items} event={event} />
+        {items.length < total && (
+          <p className="mt-4 text-ink-2">
+            {items.length} of {countOf(total)} triggers are shown.
+          </p>
+        )}
+        <LoadMore list={verdicts} noun="triggers" />
+      </div>
+    )}
   </Loaded>
 );
 
@@ -48,7 +61,7 @@ function Verdicts({
       </EmptyState>
     );
   return (
-    <div className="pb-6">
+    <>
       {near.map((trigger) => (
         <Verdict key={`${trigger.flow_id} ${trigger.node_id}`} trigger={trigger} />
       ))}
@@ -66,7 +79,7 @@ function Verdicts({
           ))}
         </details>
       )}
-    </div>
+    </>
   );
 }
 
@@ -99,9 +112,15 @@ function Verdict({ trigger }: { trigger: ExplainedTrigger }) {
           <span className="flex-none font-[450] type-meta text-ink-3">{state.text}</span>
         )}
       </h3>
-      {lines.length > 0 && (
+      {(lines.length > 0 || trigger.decided === "now") && (
         <div className="px-3 py-2">
           <Reasons lines={lines} />
+          {trigger.decided === "now" && (
+            <p className="type-meta text-ink-3">
+              This is the verdict of the trigger as it is now. It may have changed since the event
+              arrived.
+            </p>
+          )}
         </div>
       )}
     </section>

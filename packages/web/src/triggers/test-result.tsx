@@ -34,8 +34,8 @@ export function TestResult({
   const verdictIn = (page: Page<ExplainedTrigger> | undefined) =>
     page?.items.find(({ flow_id, node_id }) => flow_id === flow && node_id === node);
   const { data, error } = useQuery({
-    queryKey: ["events", event, "explain"],
-    queryFn: () => api.get<Page<ExplainedTrigger>>(path`/api/events/${event}/explain`),
+    queryKey: ["events", event, "explain", flow],
+    queryFn: () => api.get<Page<ExplainedTrigger>>(path`/api/events/${event}/explain`, { flow }),
     refetchInterval: ({ state }) =>
       ACTIVE_STATUSES.has(verdictIn(state.data)?.run_status ?? "") ? POLL_MS : false,
   });

@@ -5,7 +5,7 @@ import { cx } from "./cx.ts";
 export interface Tab {
   value: string;
   label: string;
-  count?: number | undefined;
+  count?: number | string | undefined;
   content: ReactNode;
 }
 
