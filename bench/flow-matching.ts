@@ -107,7 +107,7 @@ async function storeTriggers({ store }: Engine, count: number): Promise<void> {
     });
 }
 
-const makeEvent = (body: Buffer | undefined): NewEvent => ({
+export const makeEvent = (body: Buffer | undefined): NewEvent => ({
   id: newId(),
   source: "github",
   source_id: "github",

@@ -12,6 +12,7 @@ import { flows } from "./flows.ts";
 import { hostile } from "./hostile.ts";
 import { ingest } from "./ingest.ts";
 import { describeMachine, type Machine } from "./machine.ts";
+import { matching } from "./matching.ts";
 import { memory } from "./memory.ts";
 import { parts } from "./parts.ts";
 import { profile } from "./profile.ts";
@@ -36,6 +37,7 @@ const benchmarks: Record<string, Benchmark> = {
   workerd,
   hostile,
   stalls,
+  matching,
   filters,
   soak,
   parts,
@@ -67,6 +69,7 @@ const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] 
   workerd      webhooks on workerd, compared with a minimal Worker that stores the same row
   hostile      /healthz while hostile expressions, schemas and code of flow authors run
   stalls       runs of innocent flows while others wait for a dead server, or one tenant floods
+  matching     webhooks and explanations while 10,000 flows listen to one event type
   filters      webhooks whose trigger has a filter, compared with a trigger without one
   soak         200 webhooks per second while all attacks on the hub's limits run
   parts        CPU of a webhook, split into HMAC, parsing and storage

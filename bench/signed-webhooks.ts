@@ -9,34 +9,46 @@ interface SignedPayload {
   signature: string;
 }
 
+const sign = (body: Buffer): SignedPayload => ({
+  body,
+  signature: createHmac("sha256", SECRET).update(body).digest("hex"),
+});
+
 /** By installation: signing all payloads takes time. */
 const cache = new Map<number | undefined, SignedPayload[]>();
 
 function signedPayloads(installation: number | undefined): SignedPayload[] {
   const cached = cache.get(installation);
   if (cached) return cached;
-  const payloads = makePayloads(installation).map((body) => ({
-    body,
-    signature: createHmac("sha256", SECRET).update(body).digest("hex"),
-  }));
+  const payloads = makePayloads(installation).map(sign);
   cache.set(installation, payloads);
   return payloads;
 }
 
-/**
- * Returns signed GitHub webhooks for the load generator. Delivery ids are unique for every call and
- * every request.
- */
-export function signedWebhooks(
+/** Returns signed GitHub webhooks for the load generator. */
+export const signedWebhooks = (
   port: number,
   installation?: number,
   type = "issues",
+): Pick<LoadPlan, "port" | "templates"> => toPlan(port, signedPayloads(installation), type);
+
+/** The same with these bodies. A template belongs to one connection, so there must be as many as connections. */
+export const webhooksOf = (
+  port: number,
+  bodies: readonly Buffer[],
+): Pick<LoadPlan, "port" | "templates"> => toPlan(port, bodies.map(sign), "issues");
+
+/** Delivery ids are unique for every call and every request. */
+function toPlan(
+  port: number,
+  payloads: readonly SignedPayload[],
+  type: string,
 ): Pick<LoadPlan, "port" | "templates"> {
   // UUID version 1, as GitHub uses: the load generator sets the time field, the rest is random per call.
   const id = `00000000-3c5e-11f0-${randomUUID().slice(19)}`;
   return {
     port,
-    templates: signedPayloads(installation).map(({ body, signature }) => {
+    templates: payloads.map(({ body, signature }) => {
       const head = [
         "POST /webhooks/github HTTP/1.1",
         `Host: 127.0.0.1:${port}`,
