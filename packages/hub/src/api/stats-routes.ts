@@ -19,7 +19,9 @@ export const statsView = z.object({
     pending: count,
     pending_by_type: z.record(z.string(), count),
     latest_pending_at: z.iso.datetime().nullable(),
-    bytes: count.describe("The size of the stored payloads."),
+    bytes: count.describe(
+      "The bytes of the stored events in the database: rows, verdicts and compressed payloads.",
+    ),
     quota: count
       .nullable()
       .describe("The quota that applies to the tenant; null if there is none."),

@@ -42,12 +42,16 @@ const settingsView = z.object({
   quota: count.nullable().describe("The maximum number of pending events."),
   processed_days: days.nullable().describe("How long processed events are kept."),
   pending_days: days.nullable().describe("How long pending events are kept."),
-  max_bytes: count.nullable().describe("The maximum size of the stored payloads."),
+  max_bytes: count.nullable().describe("The maximum bytes of the stored events."),
 });
 
 export const tenantDetails = tenantView.extend({
   events: z.int().describe("The number of events ever received."),
-  bytes: z.int().describe("The size of the stored payloads."),
+  bytes: z
+    .int()
+    .describe(
+      "The bytes of the stored events in the database: rows, verdicts and compressed payloads.",
+    ),
   deleting: z.boolean().describe("Whether the data of the tenant is being deleted."),
   settings: settingsView.describe("The tenant's own settings. Null: the hub's setting applies."),
   in_force: settingsView.describe("The settings that apply. Null: no limit."),

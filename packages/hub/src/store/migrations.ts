@@ -892,4 +892,9 @@ export const migrations: readonly Migration[] = [
       "CREATE INDEX triggers_tenant ON triggers (tenant_id, flow_id, node_id, source, type) WHERE source IS NOT NULL",
     ],
   },
+  {
+    // The bytes of the event in the database, which `tenants.bytes` sums. Null: the size of its body is counted.
+    name: "stored bytes of events",
+    statements: ["ALTER TABLE events ADD COLUMN stored BIGINT"],
+  },
 ];

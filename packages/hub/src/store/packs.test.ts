@@ -15,7 +15,7 @@ const KILOBYTE = 1024;
 const event = (bytes: number) =>
   sampleEvent({ body: new TextEncoder().encode("lamp ".repeat(bytes / 5)) });
 const rowsOf = (codec: typeof zstd | undefined, sizes: number[], maxBlob = 1e9) => {
-  const packer = createPacker({ codec, maxBlob });
+  const packer = createPacker({ codec, maxBlob, pageBytes: undefined });
   for (const [at, size] of sizes.entries()) packer.add("acme", at + 1, event(size));
   return packer.finish().map(([, seq, part, codecName, events, body]) => ({
     seq,
@@ -36,7 +36,7 @@ describe("packs", () => {
   });
 
   it("keep their contents when the buffer is reused", async () => {
-    const packer = createPacker({ codec: zstd, maxBlob: 1e9 });
+    const packer = createPacker({ codec: zstd, maxBlob: 1e9, pageBytes: undefined });
     const characters = ["a", "b", "c", "d"];
     const positions = characters.map((character, at) =>
       packer.add("acme", at + 1, {
@@ -72,7 +72,7 @@ describe("packs", () => {
 
   it("store a single payload, or one that does not shrink, without compression", () => {
     expect(rowsOf(zstd, [10 * KILOBYTE])[0]?.codec).toBe("");
-    const packer = createPacker({ codec: zstd, maxBlob: 1e9 });
+    const packer = createPacker({ codec: zstd, maxBlob: 1e9, pageBytes: undefined });
     for (const seq of [1, 2])
       packer.add("acme", seq, {
         ...sampleEvent(),
@@ -99,7 +99,7 @@ describe("packs", () => {
     const large = appendRequest([event(KILOBYTE), event(900 * KILOBYTE), event(KILOBYTE)]);
     const packed = await packLarge(large);
     expect(packed.events.map(({ pack }) => pack?.codec)).toEqual([undefined, "zstd", undefined]);
-    const packer = createPacker({ codec: zstd, maxBlob: 1e9 });
+    const packer = createPacker({ codec: zstd, maxBlob: 1e9, pageBytes: undefined });
     const positions = packed.events.map((packedEvent, at) =>
       packer.add("acme", at + 1, packedEvent),
     );

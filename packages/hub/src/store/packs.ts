@@ -9,6 +9,7 @@ import { concat, utf8 } from "../lib/bytes.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Dialect, Value } from "./sql.ts";
 import type { AppendRequest, NewEvent, Payload, Store } from "./store.ts";
+import { packBytes } from "./stored-size.ts";
 
 export interface Codec {
   name: string;
@@ -51,6 +52,17 @@ interface OpenPack {
   size: number;
   /** The metadata and bodies of the events. */
   chunks: Uint8Array[];
+  ratio: PackRatio;
+}
+
+/** The stored bytes of a pack per byte of its payloads; known when the packs are finished. */
+interface PackRatio {
+  stored: number;
+}
+
+/** The place of an event that was added to a pack. */
+export interface PackedPayload extends PayloadPosition {
+  ratio: PackRatio;
 }
 
 /** The pack of one large event. It is encoded before the transaction, because encoding takes long. */
@@ -87,7 +99,8 @@ async function packLarge(codec: Codec, request: AppendRequest): Promise<AppendRe
 }
 
 /** Collects the payloads of a batch into rows of the table `packs`. */
-export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlob">) {
+export function createPacker(dialect: Pick<Dialect, "codec" | "maxBlob" | "pageBytes">) {
+  const { codec, maxBlob } = dialect;
   const rows: Value[][] = [];
   /** By tenant. */
   const openPacks = new Map<string, OpenPack>();
@@ -106,10 +119,11 @@ export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlo
   };
   const addRows = (
     tenant: string,
-    { seq, events }: Pick<OpenPack, "seq" | "events">,
+    { seq, events, size, ratio }: Omit<OpenPack, "chunks">,
     codecName: string,
     body: Uint8Array,
   ) => {
+    ratio.stored = packBytes(body.byteLength, dialect) / size;
     for (let part = 0; part === 0 || part * maxBlob < body.byteLength; part += 1)
       rows.push([
         tenant,
@@ -122,11 +136,13 @@ export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlo
   };
 
   return {
-    add(tenant: string, seq: number, event: NewEvent): PayloadPosition {
+    add(tenant: string, seq: number, event: NewEvent): PackedPayload {
       if (event.pack) {
         const { meta_size, codec: codecName, body } = event.pack;
-        addRows(tenant, { seq, events: 1 }, codecName, body);
-        return { pack: seq, pack_at: 0, meta_size };
+        const size = meta_size + event.body.byteLength;
+        const ratio = { stored: 1 };
+        addRows(tenant, { seq, events: 1, size, ratio }, codecName, body);
+        return { pack: seq, pack_at: 0, meta_size, ratio };
       }
       const { body } = event;
       const meta = metaOf(event);
@@ -138,10 +154,15 @@ export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlo
         pack = undefined;
       }
       if (!pack) {
-        pack = { seq, events: 0, size: 0, chunks: [] };
+        pack = { seq, events: 0, size: 0, chunks: [], ratio: { stored: 1 } };
         openPacks.set(tenant, pack);
       }
-      const position = { pack: pack.seq, pack_at: pack.size, meta_size: meta.byteLength };
+      const position = {
+        pack: pack.seq,
+        pack_at: pack.size,
+        meta_size: meta.byteLength,
+        ratio: pack.ratio,
+      };
       pack.chunks.push(meta, body);
       pack.size += size;
       pack.events += 1;
@@ -154,6 +175,12 @@ export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlo
     },
   };
 }
+
+/** The event's share of its pack in bytes, when the packs are finished. */
+export const sharedPackBytes = (
+  { meta_size, ratio }: PackedPayload,
+  { body }: Pick<NewEvent, "body">,
+): number => Math.round(ratio.stored * (meta_size + body.byteLength));
 
 /** Copies the payloads of a pack to `buffer`. The result is valid until the next call. */
 function fillBuffer({ chunks, size }: OpenPack): Uint8Array {

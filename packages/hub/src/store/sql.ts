@@ -92,6 +92,8 @@ export interface Dialect {
   maxParams: number;
   /** The maximum size of a blob, in bytes. */
   maxBlob: number;
+  /** The size of the pages that only one large value uses; undefined if large values share pages. */
+  pageBytes: number | undefined;
   /** Compresses packs of payloads; undefined if the host has no compression. */
   codec: Codec | undefined;
 }

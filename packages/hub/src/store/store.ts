@@ -240,7 +240,7 @@ export interface Retention extends RetentionTime {
   processedFor: number;
   /** How long an event that is not processed is stored, in milliseconds. */
   pendingFor: number;
-  /** The maximum payload bytes of one tenant. */
+  /** The maximum stored bytes of the events of one tenant; see stored-size.ts. */
   maxBytes: number;
   /** The maximum number of events that one call removes, so that other writers wait only briefly. */
   limit: number;
@@ -268,7 +268,7 @@ export interface Tenant extends TenantSettings {
   pruned_seq: number;
   /** The number of pending events. */
   pending: number;
-  /** The payload bytes of all stored events. */
+  /** The stored bytes of all events; see stored-size.ts. */
   bytes: number;
   /** Whether the tenant's data is being deleted. */
   deleting: boolean;

@@ -338,6 +338,7 @@ export const tenantTables: readonly TenantTable[] = [
         "pack",
         "pack_at",
         "meta_size",
+        "stored",
         "outcome",
         "claimed_by",
         "claimed_until",

@@ -34,6 +34,7 @@ const dialect: Dialect = {
   // Cloudflare's limits: parameters of one statement, and 2 MB for one row.
   maxParams: 100,
   maxBlob: 1_900_000,
+  pageBytes: 4096,
   codec: undefined,
 };
 

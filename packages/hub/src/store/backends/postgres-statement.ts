@@ -23,6 +23,7 @@ export const dialect: Dialect = {
   migrationLock: "SELECT pg_advisory_xact_lock(7469446717)",
   maxParams: 65_535,
   maxBlob: Number.MAX_SAFE_INTEGER,
+  pageBytes: undefined,
   codec: zstd,
 };
 

@@ -20,6 +20,9 @@ import { createBusyRetry } from "./sqlite-busy-retry.ts";
 import { sqliteTableParts } from "./table-parts.ts";
 import { zstd } from "./zstd.ts";
 
+/** The size with the fewest writes for payloads of about 10 KB. */
+const PAGE_BYTES = 8192;
+
 export const dialect: Dialect = {
   forUpdate: "",
   skipLocked: "",
@@ -34,6 +37,7 @@ export const dialect: Dialect = {
   migrationLock: undefined, // BEGIN IMMEDIATE is the lock
   maxParams: 32_766,
   maxBlob: Number.MAX_SAFE_INTEGER,
+  pageBytes: PAGE_BYTES,
   codec: zstd,
 };
 
@@ -52,8 +56,6 @@ export interface SqliteOptions {
 const BLOCKING_WAIT_MS = 25;
 
 const WAL_LIMIT_BYTES = 16 * 1024 * 1024;
-/** The size with the fewest writes for payloads of about 10 KB. */
-const PAGE_BYTES = 8192;
 
 /** SQLite's name of a database without a file. */
 const IN_MEMORY = ":memory:";

@@ -18,6 +18,8 @@ export class LogModel {
   readonly rows: EventRow[] = [];
   readonly #seqs = new Map<string, number>();
   readonly #pruned = new Map<string, number>();
+  /** The stored bytes of the events, by id. */
+  readonly stored = new Map<string, number>();
   /** The ids of the events that are exempt from the quota. */
   readonly #exempt = new Set<string>();
 
@@ -151,7 +153,7 @@ export class LogModel {
       .slice(0, limit)
       .filter((row) => {
         const isRemoved = excess > 0;
-        excess -= row.size;
+        excess -= this.stored.get(row.id) ?? 0;
         return isRemoved;
       });
   }
@@ -163,7 +165,8 @@ export class LogModel {
     }
   }
 
-  bytes = (tenant: string): number => this.rowsOf(tenant).reduce((sum, row) => sum + row.size, 0);
+  bytes = (tenant: string): number =>
+    this.rowsOf(tenant).reduce((sum, { id }) => sum + (this.stored.get(id) ?? 0), 0);
 
   status(tenant: string): PendingStatus {
     const pending = this.pendingOf(tenant);

@@ -12,7 +12,7 @@ import {
   sampleEvent,
   sampleEvents,
 } from "./sample.ts";
-import type { It } from "./subject.ts";
+import type { It, Subject } from "./subject.ts";
 
 const sweep = (store: Store, overrides: Partial<Retention> = {}) =>
   store.sweep({
@@ -26,6 +26,18 @@ const sweep = (store: Store, overrides: Partial<Retention> = {}) =>
 
 const nothing = { processed: 0, expired: 0, overflow: 0, hasMore: false };
 const bytes = (length: number) => ({ body: new Uint8Array(length) });
+
+/** The stored bytes of a tenant, and of its only or any event if all are alike. */
+async function countBytes(
+  { sql }: Pick<Subject, "sql">,
+  tenant = "acme",
+): Promise<{ total: number; each: number }> {
+  const [row] = await sql(
+    `SELECT sum(stored) AS total, count(*) AS count FROM events WHERE tenant_id = '${tenant}'`,
+  );
+  const total = Number(row?.total ?? 0);
+  return { total, each: total / Number(row?.count) };
+}
 
 export function sweepContract(it: It): void {
   it("removes processed events exactly at the end of their retention time", async ({ store }) => {
@@ -46,7 +58,7 @@ export function sweepContract(it: It): void {
     expect(await sweep(store, { now: START + 3 * DAY })).toEqual(nothing);
   });
 
-  it("removes pending events by their age, and updates the counts", async ({ store }) => {
+  it("removes pending events by their age, and updates the counts", async ({ store, sql }) => {
     const old = sampleEvents(3, (index) => ({ type: index ? "push" : "issues", ...bytes(10) }));
     const edge = sampleEvent({ received_at: START + DAY, ...bytes(7) });
     await appendEvents(store, [...old, edge]);
@@ -65,7 +77,7 @@ export function sweepContract(it: It): void {
     });
     expect(await store.getTenant("acme")).toMatchObject({
       pending: 1,
-      bytes: 17,
+      bytes: (await countBytes({ sql })).total,
       pruned_seq: 2,
       seq: 4,
     });
@@ -86,7 +98,7 @@ export function sweepContract(it: It): void {
     expect(await store.releaseEvents("acme", [event.id], "ada")).toEqual([]);
   });
 
-  it("reduces a tenant to the maximum bytes, processed events first", async ({ store }) => {
+  it("reduces a tenant to the maximum bytes, processed events first", async ({ store, sql }) => {
     const events = sampleEvents(6, () => bytes(100));
     await appendEvents(store, events);
     await appendEvents(
@@ -96,8 +108,9 @@ export function sweepContract(it: It): void {
     );
     await store.markProcessed("acme", ids([itemAt(events, 3), itemAt(events, 4)]), START, null);
 
-    expect(await sweep(store, { maxBytes: 600 })).toEqual(nothing);
-    expect(await sweep(store, { maxBytes: 599 })).toEqual({
+    const { each } = await countBytes({ sql });
+    expect(await sweep(store, { maxBytes: 6 * each })).toEqual(nothing);
+    expect(await sweep(store, { maxBytes: 6 * each - 1 })).toEqual({
       ...nothing,
       overflow: 1,
       hasMore: true,
@@ -105,22 +118,49 @@ export function sweepContract(it: It): void {
     expect(ids(await allEvents(store))).toEqual(
       ids([0, 1, 2, 4, 5].map((at) => itemAt(events, at))),
     );
-    expect(await sweep(store, { maxBytes: 350 })).toEqual({
+    expect(await sweep(store, { maxBytes: Math.floor(3.5 * each) })).toEqual({
       ...nothing,
       overflow: 2,
       hasMore: true,
     });
     expect(ids(await allEvents(store))).toEqual(ids([1, 2, 5].map((at) => itemAt(events, at))));
-    expect(await store.getTenant("acme")).toMatchObject({ bytes: 300, pending: 3, pruned_seq: 5 });
+    expect(await store.getTenant("acme")).toMatchObject({
+      bytes: 3 * each,
+      pending: 3,
+      pruned_seq: 5,
+    });
     expect(await store.getTenant("umbrella")).toMatchObject({
-      bytes: 300,
+      bytes: (await countBytes({ sql }, "umbrella")).total,
       pending: 3,
       pruned_seq: 0,
     });
-    expect(await sweep(store, { maxBytes: 350 })).toEqual(nothing);
+    expect(await sweep(store, { maxBytes: Math.floor(3.5 * each) })).toEqual(nothing);
   });
 
-  it("keeps the events of runs that have not ended", async ({ store }) => {
+  it("subtracts what was counted, also for events that a former version has counted", async ({
+    store,
+    sql,
+  }) => {
+    const [former, ...events] = sampleEvents(3, () => bytes(100_000));
+    await appendEvents(store, [former]);
+    await appendEvents(store, events);
+    const { total } = await countBytes({ sql });
+    expect((await store.getTenant("acme"))?.bytes).toBe(total);
+    // A former version counted the body of an event only.
+    await sql(
+      "UPDATE tenants SET bytes = bytes - (SELECT stored FROM events WHERE seq = 1) + 100000 RETURNING id",
+    );
+    await sql("UPDATE events SET stored = NULL WHERE seq = 1 RETURNING id");
+    await store.markProcessed("acme", [former.id], START, null);
+    await sweep(store, { now: START + 3 * DAY });
+    expect(await store.getTenant("acme")).toMatchObject({
+      bytes: (await countBytes({ sql })).total,
+    });
+    await sweep(store, { now: START + 100 * DAY });
+    expect(await store.getTenant("acme")).toMatchObject({ bytes: 0 });
+  });
+
+  it("keeps the events of runs that have not ended", async ({ store, sql }) => {
     const events = sampleEvents(4, () => bytes(100));
     const [processed, pending, idle, free] = events;
     await appendEvents(store, events);
@@ -143,12 +183,13 @@ export function sweepContract(it: It): void {
     expect(await sweep(store, { now, maxBytes: 1 })).toEqual(nothing);
     // The largest tenant has no removable events, but another tenant has one.
     await appendEvents(store, [sampleEvent(bytes(150))], "umbrella");
-    expect(await sweep(store, { maxBytes: 100 })).toEqual({
+    const maxBytes = (await countBytes({ sql }, "umbrella")).total - 1;
+    expect(await sweep(store, { maxBytes })).toEqual({
       ...nothing,
       overflow: 1,
       hasMore: true,
     });
-    expect(await sweep(store, { maxBytes: 100 })).toEqual(nothing);
+    expect(await sweep(store, { maxBytes })).toEqual(nothing);
     expect(await store.getPayload("acme", 1)).toBeDefined();
     expect(await store.listRuns({ tenant: "acme", limit: 9, event: processed.id })).toHaveLength(1);
 
@@ -162,37 +203,43 @@ export function sweepContract(it: It): void {
     expect(await allEvents(store)).toEqual([]);
   });
 
-  it("reduces every tenant to the maximum bytes, one tenant per call", async ({ store }) => {
+  it("reduces every tenant to the maximum bytes, one tenant per call", async ({ store, sql }) => {
     for (const tenant of ["acme", "umbrella", "globex"])
       await appendEvents(
         store,
         sampleEvents(3, () => bytes(100)),
         tenant,
       );
+    const { each } = await countBytes({ sql });
     let calls = 0;
-    while ((await sweep(store, { maxBytes: 150 })).hasMore) calls += 1;
+    while ((await sweep(store, { maxBytes: Math.floor(1.5 * each) })).hasMore) calls += 1;
     expect(calls).toBeLessThan(10);
     for (const tenant of ["acme", "umbrella", "globex"])
-      expect(await store.getTenant(tenant)).toMatchObject({ bytes: 100, pending: 1 });
+      expect(await store.getTenant(tenant)).toMatchObject({
+        bytes: (await countBytes({ sql }, tenant)).total,
+        pending: 1,
+      });
   });
 
-  it("applies the maximum bytes of a tenant instead of the hub's", async ({ store }) => {
+  it("applies the maximum bytes of a tenant instead of the hub's", async ({ store, sql }) => {
     for (const tenant of ["acme", "umbrella"])
       await appendEvents(
         store,
         sampleEvents(3, () => bytes(100)),
         tenant,
       );
-    await store.putTenant({ id: "acme", max_bytes: 1_000, at: START });
-    await store.putTenant({ id: "umbrella", max_bytes: 200, at: START });
-    expect(await sweep(store, { maxBytes: 250 })).toEqual({
+    const { total, each } = await countBytes({ sql }, "umbrella");
+    const maxBytes = total - 1;
+    await store.putTenant({ id: "acme", max_bytes: 10 * total, at: START });
+    await store.putTenant({ id: "umbrella", max_bytes: 2 * each, at: START });
+    expect(await sweep(store, { maxBytes })).toEqual({
       ...nothing,
       overflow: 1,
       hasMore: true,
     });
-    expect(await sweep(store, { maxBytes: 250 })).toEqual(nothing);
-    expect(await store.getTenant("acme")).toMatchObject({ bytes: 300 });
-    expect(await store.getTenant("umbrella")).toMatchObject({ bytes: 200 });
+    expect(await sweep(store, { maxBytes })).toEqual(nothing);
+    expect(await store.getTenant("acme")).toMatchObject({ pending: 3 });
+    expect(await store.getTenant("umbrella")).toMatchObject({ bytes: 2 * each, pending: 2 });
   });
 
   it("removes events after the shorter retention times of tenants", async ({ store }) => {
@@ -248,7 +295,7 @@ export function sweepContract(it: It): void {
     expect(removed).toBe(69);
   });
 
-  it("removes at most `limit` events per call, and reports `hasMore`", async ({ store }) => {
+  it("removes at most `limit` events per call, and reports `hasMore`", async ({ store, sql }) => {
     const events = sampleEvents(25);
     await appendEvents(store, events);
     await store.markProcessed("acme", ids(events.slice(0, 12)), START, null);
@@ -288,7 +335,7 @@ export function sweepContract(it: It): void {
       hasMore: true,
     });
     expect(await store.getTenant("acme")).toMatchObject({
-      bytes: 150,
+      bytes: (await countBytes({ sql })).total,
       pending: 15,
       pruned_seq: 35,
     });

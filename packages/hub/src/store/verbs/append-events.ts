@@ -6,8 +6,8 @@
  * On PostgreSQL it takes two round trips if no trigger listens: one locks the rows and searches for
  * duplicates, and one sends all inserts and the commit. So it holds the locks for one round trip.
  */
-import { createPacker, PACK_COLUMNS, type PayloadPosition } from "../packs.ts";
-import type { TrippedTrigger } from "../run-store.ts";
+import { createPacker, PACK_COLUMNS, type PackedPayload, sharedPackBytes } from "../packs.ts";
+import type { PlannedVerdict, TrippedTrigger } from "../run-store.ts";
 import {
   both,
   type Dialect,
@@ -19,6 +19,7 @@ import {
   type Verb,
 } from "../sql.ts";
 import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../store.ts";
+import { eventRowBytes, verdictBytes } from "../stored-size.ts";
 import type { PlannedEvent } from "./breakers.ts";
 import { isOfConnection, storePlans } from "./event-plans.ts";
 import { packCheckResult } from "./event-rows.ts";
@@ -28,6 +29,18 @@ import { type DeferredEvent, deferMatching } from "./matching.ts";
 interface EventPosition {
   id: string;
   seq: number;
+}
+
+/** A new event with its place in the log and in its pack. */
+interface AddedEvent {
+  tenant: string;
+  seq: number;
+  event: NewEvent;
+  position: PackedPayload;
+  isExempt: boolean;
+  /** The revision of the triggers with which the event was compared. */
+  revision: number;
+  verdicts: readonly PlannedVerdict[];
 }
 
 /** The amounts that a batch adds to the counters of one tenant. */
@@ -42,7 +55,7 @@ interface Growth {
 const EVENT_COLUMNS = [
   "tenant_id", "seq", "id", "source", "source_id", "external_id", "type", "received_at",
   "action", "repo", "sender", "number", "title", "url", "size", "pack", "pack_at", "meta_size",
-  "check_result", "quota_exempt", "triggers_rev",
+  "check_result", "quota_exempt", "triggers_rev", "stored",
 ];
 
 export function* appendEvents(
@@ -59,7 +72,7 @@ export function* appendEvents(
     findStored(dialect, nonEmpty),
   );
   const growths = new Map<string, Growth>();
-  const events: Value[][] = [];
+  const added: AddedEvent[] = [];
   const packer = createPacker(dialect);
   const planned: PlannedEvent[] = [];
   const deferred: DeferredEvent[] = [];
@@ -93,15 +106,21 @@ export function* appendEvents(
           head.pending_exempt += 1;
           growth.exempt += 1;
         }
-        growth.bytes += event.body.byteLength;
         growth.types.set(event.type, (growth.types.get(event.type) ?? 0) + 1);
         const position = packer.add(tenant, head.seq, event);
-        // Without a plan, the event was compared with no trigger.
-        const revision = plan?.revision ?? 0;
-        events.push(eventValues(tenant, head.seq, event, position, revision, skipQuota));
         positions.set(key, { id: event.id, seq: head.seq });
         const eventPlan = plan?.events[index];
         if (eventPlan?.deferred) deferred.push({ tenant, id: event.id, ...eventPlan.deferred });
+        added.push({
+          tenant,
+          seq: head.seq,
+          event,
+          position,
+          isExempt: skipQuota ?? false,
+          // Without a plan, the event was compared with no trigger.
+          revision: plan?.revision ?? 0,
+          verdicts: eventPlan?.verdicts ?? [],
+        });
         if (eventPlan)
           planned.push({
             ...eventPlan,
@@ -116,8 +135,19 @@ export function* appendEvents(
     },
   );
 
+  // The compressed size of the packs is known only when all events have been added.
+  const packs = packer.finish();
+  const events = added.map((row) => {
+    const { tenant, event, position, verdicts } = row;
+    const stored =
+      eventRowBytes(tenant, event) +
+      verdictBytes(tenant, event.id, verdicts) +
+      sharedPackBytes(position, event);
+    (growths.get(tenant) as Growth).bytes += stored;
+    return eventValues(row, stored);
+  });
   yield* insert("events", EVENT_COLUMNS, events);
-  yield* insert("packs", PACK_COLUMNS, packer.finish());
+  yield* insert("packs", PACK_COLUMNS, packs);
   const tripped = yield* storePlans(dialect, planned);
   yield* deferMatching(dialect, deferred);
   yield* incrementCounters(growths, heads);
@@ -177,11 +207,11 @@ const resultOf = (positions: Map<string, EventPosition>, key: string, duplicate:
 };
 
 // biome-ignore format: in the order of EVENT_COLUMNS
-const eventValues = (tenant: string, seq: number, event: NewEvent, position: PayloadPosition, revision: number, isExempt = false): Value[] => [
+const eventValues = ({ tenant, seq, event, position, isExempt, revision }: AddedEvent, stored: number): Value[] => [
   tenant, seq, event.id, event.source, event.source_id, event.external_id, event.type, event.received_at,
   event.action, event.repo, event.sender, event.number, event.title, event.url, event.body.byteLength,
   position.pack, position.pack_at, position.meta_size, packCheckResult(event.check_result), isExempt ? 1 : 0,
-  revision,
+  revision, stored,
 ];
 
 // Constants, because the text of an insert is cached by its columns.

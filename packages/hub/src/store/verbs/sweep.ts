@@ -20,6 +20,9 @@ const HAS_NO_OPEN_RUN =
   "NOT EXISTS (SELECT 1 FROM matching_events m WHERE m.tenant_id = events.tenant_id AND m.event_id = events.id) AND NOT EXISTS (SELECT 1 FROM run_events l JOIN runs r ON r.id = l.run_id " +
   "WHERE l.event_id = events.id AND l.tenant_id = events.tenant_id AND r.finished_at IS NULL)";
 
+/** Former versions counted the body of an event. */
+const STORED = "coalesce(stored, size) AS stored";
+
 export function* sweep(dialect: Dialect, retention: Retention): Verb<SweepResult> {
   const { processedFor, pendingFor, maxBytes, limit } = retention;
   const processed: EventKey[] = [];
@@ -79,8 +82,8 @@ interface LargeTenant {
 
 function* findExcess(tenant: LargeTenant, limit: number): Verb<EventKey[]> {
   const oldest = (processed: 0 | 1, max: number) =>
-    query<EventKey & { size: number }>(
-      `SELECT tenant_id, seq, size FROM events WHERE tenant_id = ? AND processed = ${processed} AND ${HAS_NO_OPEN_RUN} ORDER BY seq LIMIT ?`,
+    query<EventKey & { stored: number }>(
+      `SELECT tenant_id, seq, ${STORED} FROM events WHERE tenant_id = ? AND processed = ${processed} AND ${HAS_NO_OPEN_RUN} ORDER BY seq LIMIT ?`,
       [tenant.id, max],
     );
   const rows = yield* oldest(1, limit);
@@ -88,7 +91,7 @@ function* findExcess(tenant: LargeTenant, limit: number): Verb<EventKey[]> {
   let excess = tenant.bytes - tenant.max_bytes;
   return rows.filter((row) => {
     const isExcess = excess > 0;
-    excess -= row.size;
+    excess -= row.stored;
     return isExcess;
   });
 }
@@ -150,7 +153,7 @@ function* findExpired(tenant: string, spans: readonly Span[], limit: number): Ve
 interface RemovedEvent extends CountedEvent {
   id: string;
   seq: number;
-  size: number;
+  stored: number;
   processed: number;
   pack: number;
 }
@@ -194,7 +197,7 @@ function* remove(dialect: Dialect, events: readonly EventKey[]): Verb<number> {
       const where = `tenant_id = ? AND seq IN ${list} AND ${HAS_NO_OPEN_RUN}`;
       removed.push(
         ...(yield* query<RemovedEvent>(
-          `DELETE FROM events WHERE ${where} RETURNING id, seq, type, size, processed, quota_exempt, pack`,
+          `DELETE FROM events WHERE ${where} RETURNING id, seq, type, ${STORED}, processed, quota_exempt, pack`,
           [tenant, ...params],
         )),
       );
@@ -202,7 +205,7 @@ function* remove(dialect: Dialect, events: readonly EventKey[]): Verb<number> {
     yield* decrementPacks(tenant, removed);
     yield* removeLinks(dialect, tenant, removed);
     count += removed.length;
-    const bytes = removed.reduce((sum, row) => sum + row.size, 0);
+    const bytes = removed.reduce((sum, row) => sum + row.stored, 0);
     const last = removed.reduce((max, row) => Math.max(max, row.seq), 0);
     yield* query(
       "UPDATE tenants SET bytes = bytes - ?, pruned_seq = CASE WHEN pruned_seq < ? THEN ? ELSE pruned_seq END WHERE id = ?",
