@@ -77,3 +77,16 @@ describe.each(Object.entries(credentials))("%s", (name, { token, key }) => {
     await expect.poll(newest).toMatchObject({ status: "succeeded", output: { number: 7 } });
   });
 });
+
+test.each(Object.entries(credentials).filter(([name]) => name.endsWith(".sqlite")))(
+  "%s can shrink after its first start",
+  async (name, { key }) => {
+    const settings = await load(name);
+    const db = new DatabaseSync(join(settings.SIGNALBOX_DATA ?? "", "signalbox.db"));
+    expect(db.prepare("PRAGMA auto_vacuum").get()).toEqual({ auto_vacuum: 0 });
+    db.close();
+    const api = await startApi("SQLite", { ...settings, SIGNALBOX_KEY: key });
+    const { json } = await api.expect(200, "GET", "/api/storage");
+    expect(json).toMatchObject({ can_shrink: true });
+  },
+);

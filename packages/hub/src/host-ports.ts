@@ -17,6 +17,7 @@ import type { RedeliveryOutcome } from "./redelivery/schedule.ts";
 import type { QueuedByTenant } from "./runs/queued-by-tenant.ts";
 import type { RunMetrics } from "./runs/run-metrics.ts";
 import type { WorkerLoad } from "./runs/worker-load.ts";
+import type { DatabaseSize } from "./store/database-file.ts";
 import type { Retention } from "./store/store.ts";
 import type { SweepReason } from "./store/sweeper.ts";
 import type { GithubAppCredentials } from "./tenants/github-app.ts";
@@ -79,6 +80,7 @@ export interface HubMetrics extends RunMetrics {
 export interface HubGauges {
   /** The number of pending events of all tenants. */
   pendingEvents(): Promise<number>;
+  databaseSize(): Promise<DatabaseSize>;
   /** The number of open live streams. */
   connectedStreams(): number;
   /** The tenants with queued runs. */

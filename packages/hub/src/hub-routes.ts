@@ -25,6 +25,7 @@ import { addSignInRoute, sessionRoutes, signInRoute } from "./api/session-routes
 import { settingsRoutes } from "./api/settings-routes.ts";
 import { sourceKindRoutes } from "./api/source-kind-routes.ts";
 import { statsRoutes } from "./api/stats-routes.ts";
+import { storageRoutes } from "./api/storage-routes.ts";
 import { testEventRoutes } from "./api/test-event-routes.ts";
 import { triggerRoutes } from "./api/trigger-routes.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
@@ -226,6 +227,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       readLoad: settings.tenancy === "single" ? options.readLoad : undefined,
     }),
     ...statsRoutes(store, now, settings.quota),
+    ...storageRoutes(store, options.tokens),
     ...sessionRoutes({
       sessions: options.sessions,
       store,

@@ -143,6 +143,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const agents = createHubAgents({ ...common, inbox });
   ports.metrics.setGauges({
     pendingEvents: store.countPending,
+    databaseSize: store.measureSize,
     connectedStreams: agents.live.countConnected,
     queues: () => measureByTenant(store, now()),
     load: runs.readLoad,

@@ -6,6 +6,7 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { ConnectionStore } from "./connection-store.ts";
+import type { DatabaseFile, DatabaseSize } from "./database-file.ts";
 import type { FlowStore } from "./flow-store.ts";
 import type { ConnectionGrantStore } from "./grant-store.ts";
 import type { MatchingStore } from "./matching-store.ts";
@@ -683,6 +684,9 @@ export interface Store
    * the request unchanged on backends without threads, and if no payload is large.
    */
   packLarge(request: AppendRequest): MaybePromise<AppendRequest>;
+  /** Undefined if the engine manages its files itself. */
+  readonly file?: DatabaseFile;
+  measureSize(): Promise<DatabaseSize>;
   /** Whether the data of one request caused the error, so that the rest of its batch can be stored. */
   isDataError(error: unknown): boolean;
   close(): Promise<void>;

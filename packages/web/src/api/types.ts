@@ -27,6 +27,7 @@ import type {
 } from "../../../hub/src/api/source-kind-routes.ts";
 import type { sourceView, withSecret } from "../../../hub/src/api/source-routes.ts";
 import type { statsView } from "../../../hub/src/api/stats-routes.ts";
+import type { storageView } from "../../../hub/src/api/storage-routes.ts";
 import type { tenantDetails, tenantView } from "../../../hub/src/api/tenant-routes.ts";
 import type { sentView } from "../../../hub/src/api/test-event-routes.ts";
 import type { createdToken, tokenView } from "../../../hub/src/api/token-routes.ts";
@@ -106,4 +107,5 @@ export type RejectionCount = z.output<typeof rejectionCountView>;
 export type Redeliveries = z.output<typeof redeliveriesView>;
 export type Redelivery = z.output<typeof redeliveryView>;
 export type TestEventSent = z.output<typeof sentView>;
+export type DatabaseSize = z.output<typeof storageView>;
 export type Stats = z.output<typeof statsView>;

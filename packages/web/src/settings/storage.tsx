@@ -1,7 +1,8 @@
-/** Shows what the hub stores for this tenant, and for how long. */
-import { useQuery } from "@tanstack/react-query";
+/** Shows the size of the database, what the hub stores for this tenant, and for how long. */
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { Stats } from "../api/types.ts";
+import { api } from "../api/client.ts";
+import type { DatabaseSize, Stats } from "../api/types.ts";
 import { useSession } from "../app/session.ts";
 import { statsQuery } from "../inbox/inbox-header.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
@@ -22,9 +23,17 @@ export function Storage() {
   );
 }
 
+/** Only operators may see it. */
+const databaseSizeQuery = queryOptions({
+  queryKey: ["storage"],
+  queryFn: () => api.get<DatabaseSize>("/api/storage"),
+  retry: false,
+});
+
 function StoredData({ events }: { events: Stats["events"] }) {
   const { data: session } = useSession();
   const settings = useQuery(settingsQuery);
+  const database = useQuery(databaseSizeQuery).data;
   const { total, pending, bytes: size } = events;
   const retentionSettings =
     settings.data?.items.filter(({ variable }) => variable.startsWith("SIGNALBOX_KEEP")) ?? [];
@@ -34,7 +43,8 @@ function StoredData({ events }: { events: Stats["events"] }) {
     ["Started", session && ago(session.hub.started_at)],
     ["Events ever received", count(total)],
     ["Waiting events", count(pending)],
-    ["Size of stored payloads", bytes(size)],
+    ["Size of the stored events", bytes(size)],
+    ...(database ? sizeRows(database, session?.hub.tenancy === "single" ? size : undefined) : []),
     ...retentionSettings.map(({ variable, value, help }): [string, ReactNode] => [
       help,
       <span key={variable}>
@@ -58,4 +68,38 @@ function StoredData({ events }: { events: Stats["events"] }) {
       )}
     </>
   );
+}
+
+/** `events`: the bytes of the events of all tenants; undefined if there are several tenants. */
+function sizeRows(
+  { bytes: total, free_bytes, wal_bytes, can_shrink }: DatabaseSize,
+  events: number | undefined,
+): [string, ReactNode][] {
+  const free = free_bytes ?? 0;
+  return [
+    ...(events === undefined
+      ? []
+      : [
+          ["Size of runs, flows and other data", bytes(Math.max(0, total - free - events))] as [
+            string,
+            ReactNode,
+          ],
+        ]),
+    [
+      "Size of the database",
+      <span key="size">
+        {bytes(total)}
+        {free_bytes !== null && `, of it ${bytes(free)} free`}
+        {!can_shrink && (
+          <span className="block text-ink-2">
+            An earlier version created the file, so it cannot shrink. Stop the hub, and run{" "}
+            <code>npx signalbox compact</code> once.
+          </span>
+        )}
+      </span>,
+    ],
+    ...(wal_bytes === null
+      ? []
+      : [["Size of the write-ahead log (WAL)", bytes(wal_bytes)] as [string, ReactNode]]),
+  ];
 }

@@ -78,7 +78,8 @@ export function ago(iso: string, now: number = Date.now()): string {
 export function bytes(size: number): string {
   if (size < 1_000) return `${size} B`;
   if (size < 1_000_000) return `${(size / 1_000).toFixed(1)} KB`;
-  return `${(size / 1_000_000).toFixed(1)} MB`;
+  if (size < 1_000_000_000) return `${(size / 1_000_000).toFixed(1)} MB`;
+  return `${(size / 1_000_000_000).toFixed(1)} GB`;
 }
 
 export const count = (value: number): string => value.toLocaleString("en");

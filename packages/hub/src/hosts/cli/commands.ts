@@ -1,6 +1,7 @@
 /** All commands, in the order of the help. */
 import { bridge } from "./bridge.ts";
 import type { Command } from "./command.ts";
+import { compact } from "./compact.ts";
 import { config } from "./config.ts";
 import { connection } from "./connection.ts";
 import { doctor } from "./doctor.ts";
@@ -27,6 +28,7 @@ export const commands: readonly Command[] = [
   connection,
   tenant,
   key,
+  compact,
   flows,
   importFlows,
   bridge,

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { acceptClock, readClock, startClock } from "../../store/retention-clock.ts";
-import { describeRetentionClock, describeSecrets } from "./doctor-findings.ts";
+import { describeRetentionClock, describeSecrets, describeSize } from "./doctor-findings.ts";
 
 it("reports the webhook secrets, and whether they are from a running hub or from this terminal", () => {
   const shared = { signed: ["github"], unsigned: false };
@@ -31,4 +31,21 @@ it("reports a clock that retention does not follow, until it is accepted", () =>
     fix: expect.stringContaining("doctor --accept-clock"),
   });
   expect(describeRetentionClock(acceptClock(ahead, wall), wall)).toMatchObject({ state: "ok" });
+});
+
+it("reports the size of the database, and a file that cannot return much free space", () => {
+  const mebibyte = 1024 ** 2;
+  const size = { bytes: 100 * mebibyte, free: 80 * mebibyte, wal: mebibyte / 2 };
+  const says = "100.0 MiB, of it 80.0 MiB free, WAL 0.5 MiB";
+  expect(describeSize(size, { canShrink: true })).toEqual({ check: "size", state: "ok", says });
+  expect(describeSize(size, { canShrink: false })).toMatchObject({
+    state: "warning",
+    says: expect.stringContaining(says),
+    fix: expect.stringContaining("signalbox compact"),
+  });
+  expect(describeSize({ ...size, free: mebibyte }, { canShrink: false }).state).toBe("ok");
+  expect(describeSize({ bytes: mebibyte, free: null, wal: null }, undefined)).toMatchObject({
+    state: "ok",
+    says: "1.0 MiB",
+  });
 });

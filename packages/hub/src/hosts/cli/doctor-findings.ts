@@ -1,3 +1,4 @@
+import type { DatabaseFile, DatabaseSize } from "../../store/database-file.ts";
 import type { RetentionClock } from "../../store/retention-clock.ts";
 import { program } from "./program.ts";
 
@@ -56,5 +57,29 @@ export function describeRetentionClock(
     state: "warning",
     says: `the clock is ${Math.abs(days)} days ${days > 0 ? "ahead of" : "behind"} the time that the hub has observed; retention counts only the observed time`,
     fix: `correct the clock. If it is right, wait 24 hours, or run \`${program} doctor --accept-clock\``,
+  };
+}
+
+/** A file that cannot shrink does no harm while most of it is used. */
+const MAX_LOST_BYTES = 64 * 1024 ** 2;
+
+/** `file` is undefined if the engine manages its files itself. */
+export function describeSize(
+  { bytes, free, wal }: DatabaseSize,
+  file: Pick<DatabaseFile, "canShrink"> | undefined,
+): Finding {
+  const mebibytes = (value: number) => `${(value / 1024 ** 2).toFixed(1)} MiB`;
+  const says = [
+    mebibytes(bytes),
+    ...(free === null ? [] : [`of it ${mebibytes(free)} free`]),
+    ...(wal === null ? [] : [`WAL ${mebibytes(wal)}`]),
+  ].join(", ");
+  if (file?.canShrink !== false || (free ?? 0) <= MAX_LOST_BYTES)
+    return { check: "size", state: "ok", says };
+  return {
+    check: "size",
+    state: "warning",
+    says: `${says}; an earlier version created the file, so it cannot shrink`,
+    fix: `stop the hub, run \`${program} compact\`, and start it again`,
   };
 }

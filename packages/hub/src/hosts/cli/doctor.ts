@@ -16,7 +16,12 @@ import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
 import { definitions, type Settings, SettingsError } from "../settings.ts";
 import { withoutPassword } from "../without-password.ts";
 import { assertNoMoreArguments, type Command, print } from "./command.ts";
-import { describeRetentionClock, describeSecrets, type Finding } from "./doctor-findings.ts";
+import {
+  describeRetentionClock,
+  describeSecrets,
+  describeSize,
+  type Finding,
+} from "./doctor-findings.ts";
 import { checkGithubApp, checkRemoteRedelivery, describeRedelivery } from "./doctor-github.ts";
 import { connectToHub, findRunningHub, isSameUrl, locateHub } from "./hub-client.ts";
 import { program } from "./program.ts";
@@ -183,6 +188,7 @@ async function checkDatabase(
         state: "ok",
         says: `${location} is writable; a durable write took ${(performance.now() - start).toFixed(1)} ms`,
       });
+      findings.push(describeSize(await store.measureSize(), store.file));
       const clock = describeRetentionClock(
         acceptClock ? await store.acceptClock(Date.now()) : await store.getClock(),
         Date.now(),

@@ -4,6 +4,7 @@
  */
 import type { HubGauges, HubMetrics } from "../../host-ports.ts";
 import { largestOrigins } from "../../runs/worker-load.ts";
+import { partsOf } from "../../store/database-file.ts";
 
 export function createMetrics(): HubMetrics {
   const values = new Map<string, number>();
@@ -44,6 +45,7 @@ export function createMetrics(): HubMetrics {
       const lines = [
         ...values,
         ["signalbox_pending_events", pending],
+        ...(await databaseGauges(gauges)),
         ["signalbox_connected_streams", gauges?.connectedStreams() ?? 0],
         ...(await runGauges(gauges)),
         ...(await redeliveryGauges(gauges)),
@@ -74,6 +76,14 @@ async function runGauges(gauges: HubGauges | undefined): Promise<[string, number
       [`signalbox_origin_requests{origin="${origin}",state="waiting"}`, waiting],
     ]),
   ];
+}
+
+async function databaseGauges(gauges: HubGauges | undefined): Promise<[string, number][]> {
+  const size = await gauges?.databaseSize().catch(() => undefined);
+  return (size ? partsOf(size) : []).map(([part, bytes]) => [
+    `signalbox_database_bytes{part="${part}"}`,
+    bytes,
+  ]);
 }
 
 async function redeliveryGauges(gauges: HubGauges | undefined): Promise<[string, number][]> {

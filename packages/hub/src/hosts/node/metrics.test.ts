@@ -31,6 +31,7 @@ it("lists the labels of each metric in docs/operating.md", async () => {
   metrics.countRedeliveries("requested", 1);
   metrics.setGauges({
     pendingEvents: async () => 0,
+    databaseSize: async () => ({ bytes: 30, free: 10, wal: 4 }),
     connectedStreams: () => 0,
     queues: async () => [{ tenant: "acme", queued: 7, oldestMs: 1_500 }],
     load: () => load([{ origin: "https://api.example", open: 2, waiting: 1 }]),
@@ -42,6 +43,12 @@ it("lists the labels of each metric in docs/operating.md", async () => {
   expect(text).toContain('signalbox_github_redeliveries{state="open"} 2\n');
   expect(text).toContain("signalbox_github_sweep_completed_seconds 9\n");
   expect(text).toContain("signalbox_github_sweep_failed 1\n");
+  for (const [part, bytes] of [
+    ["used", 20],
+    ["free", 10],
+    ["wal", 4],
+  ])
+    expect(text).toContain(`signalbox_database_bytes{part="${part}"} ${bytes}\n`);
   const docs = readFileSync(new URL("../../../../../docs/operating.md", import.meta.url), "utf8");
   const documented = [...docs.matchAll(/^\| `(signalbox_\w+)(?:\{([\w,]+)\})?`/gm)];
   for (const [, name, labels = ""] of documented) {
@@ -87,6 +94,10 @@ it("reads the gauges for each response, and responds even if the database does n
     pendingEvents: async () => {
       if (pending < 0) throw new Error("no database");
       return pending;
+    },
+    async databaseSize() {
+      if (pending < 0) throw new Error("no database");
+      return { bytes: 30, free: null, wal: null };
     },
     connectedStreams: () => 2,
     queues: () => Promise.reject(new Error("no database")),

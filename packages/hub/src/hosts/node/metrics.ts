@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { HubGauges, HubMetrics } from "../../host-ports.ts";
 import { largestOrigins, type WorkerLoad } from "../../runs/worker-load.ts";
+import { partsOf } from "../../store/database-file.ts";
 
 export interface MetricsOptions {
   sources: readonly string[];
@@ -102,6 +103,17 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
     async collect() {
       // While the database does not respond, the other metrics are still needed.
       this.set((await gauges?.pendingEvents().catch(() => undefined)) ?? Number.NaN);
+    },
+  });
+  new Gauge({
+    name: "signalbox_database_bytes",
+    help: "Size of the database by part: used, free (only SQLite) and wal (only SQLite); every replica reports the same number.",
+    labelNames: ["part"],
+    registers: [registry],
+    async collect() {
+      this.reset();
+      const size = await gauges?.databaseSize().catch(() => undefined);
+      for (const [part, bytes] of size ? partsOf(size) : []) this.set({ part }, bytes);
     },
   });
   new Gauge({

@@ -24,16 +24,23 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
+interface OpenOptions {
+  outages?: OutageLog;
+  /** See `SqliteOptions`. */
+  vacuum?: "always" | "former";
+}
+
 /** Opens the database of DATABASE_URL. Only the driver that is used is loaded. */
 export async function openStore(
   settings: DatabaseSettings,
-  outages: OutageLog = { onFailure() {}, onSuccess() {}, onDisconnect() {} },
+  { outages = { onFailure() {}, onSuccess() {}, onDisconnect() {} }, vacuum }: OpenOptions = {},
 ): Promise<Store> {
   if (isSqlite(settings)) {
     const { openSqlite } = await import("../../store/backends/sqlite.ts");
     return withFileErrors(settings, (file) => {
       assertNotLost(settings.data, file);
-      return openSqlite(file, { outages, mayCreate: !isDatabaseMarked(settings.data, file) });
+      const mayCreate = !isDatabaseMarked(settings.data, file);
+      return openSqlite(file, { outages, mayCreate, vacuum });
     });
   }
   const { openPostgres } = await import("../../store/backends/postgres.ts");

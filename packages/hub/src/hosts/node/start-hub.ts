@@ -90,10 +90,14 @@ async function startOnce(
   outages: OutageLog,
 ): Promise<RunningHub> {
   const releaseDatabase = await reserveDatabase(settings);
-  const store = await openStore(settings, outages).catch((error: unknown) => {
+  const store = await openStore(settings, { outages, vacuum: "former" }).catch((error: unknown) => {
     releaseDatabase();
     throw error;
   });
+  if (store.file?.canShrink === false)
+    log.warn(
+      "the database file was created by an earlier version and cannot shrink: stop the hub, and run `npx signalbox compact` once",
+    );
   const sandbox = createSandbox();
   let hub: Hub | undefined;
   let server: HttpServer | undefined;

@@ -13,7 +13,10 @@ import { sqliteTableParts } from "./table-parts.ts";
 
 /** The part of `DurableObjectStorage` that the store uses. */
 export interface ObjectStorage {
-  sql: { exec(sql: string, ...params: unknown[]): { toArray(): Row[] } };
+  sql: {
+    exec(sql: string, ...params: unknown[]): { toArray(): Row[] };
+    readonly databaseSize: number;
+  };
   transactionSync<Result>(work: () => Result): Result;
   /** Resolves when all writes so far are durable. */
   sync(): Promise<void>;
@@ -67,6 +70,7 @@ export function openDurableObject(storage: ObjectStorage): Store {
       if (claimed.length > 0) await storage.sync();
       return claimed;
     },
+    measureSize: async () => ({ bytes: storage.sql.databaseSize, free: null, wal: null }),
     subscribe: listeners.subscribe,
     onCommit: listeners.subscribe,
     isDataError,

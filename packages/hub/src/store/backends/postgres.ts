@@ -201,6 +201,12 @@ export async function openPostgres(
       verbTable({ ...dialect, timeline: hasTimelines ? timeline : undefined }, cache),
       run,
     ),
+    async measureSize() {
+      const { rows } = await pool.query<{ bytes: number }>(
+        "SELECT pg_database_size(current_database()) AS bytes",
+      );
+      return { bytes: Number(rows[0]?.bytes), free: null, wal: null };
+    },
     subscribe: listeners.subscribe,
     onCommit: commitListeners.subscribe,
     isDataError,

@@ -17,6 +17,14 @@ import type { Store } from "../store.ts";
 import type { StoreCache } from "../store-cache.ts";
 import { bindVerbs, verbTable } from "../verbs/index.ts";
 import { createBusyRetry } from "./sqlite-busy-retry.ts";
+import {
+  createDatabaseFile,
+  limitWal,
+  prepareFile,
+  readSize,
+  vacuum,
+  vacuumFormerFile,
+} from "./sqlite-file.ts";
 import { sqliteTableParts } from "./table-parts.ts";
 import { zstd } from "./zstd.ts";
 
@@ -46,6 +54,11 @@ export interface SqliteOptions {
   busyTimeoutMs?: number;
   /** Whether the schema is created in a file without one. Otherwise such a file is refused. */
   mayCreate?: boolean;
+  /**
+   * Whether the file is rebuilt without free pages: `always`, or only if a former version has created it and
+   * if that is quick. No other process may use the file.
+   */
+  vacuum?: "always" | "former" | undefined;
   /** Is notified of the result of every call. */
   outages?: OperationLog;
   /** Injected by benchmarks that measure reads without the cache. */
@@ -54,8 +67,6 @@ export interface SqliteOptions {
 
 /** How long SQLite itself waits for a lock, which blocks the thread. After this time, verbs are retried. */
 const BLOCKING_WAIT_MS = 25;
-
-const WAL_LIMIT_BYTES = 16 * 1024 * 1024;
 
 /** SQLite's name of a database without a file. */
 const IN_MEMORY = ":memory:";
@@ -72,11 +83,13 @@ export function connect(
   const db = new Database(file, { timeout: Math.min(BLOCKING_WAIT_MS, busyTimeoutMs) });
   db.pragma(`page_size = ${PAGE_BYTES}`);
   // If two processes create the file, one of them fails with SQLITE_BUSY, despite the timeout.
-  retryWhileBusy(() => db.pragma("journal_mode = WAL"), busyTimeoutMs);
+  retryWhileBusy(() => {
+    prepareFile(db);
+    db.pragma("journal_mode = WAL");
+  }, busyTimeoutMs);
   db.pragma("synchronous = FULL");
   db.pragma("cache_size = -16000");
-  db.pragma(`wal_autocheckpoint = ${WAL_LIMIT_BYTES / PAGE_BYTES}`);
-  db.pragma(`journal_size_limit = ${2 * WAL_LIMIT_BYTES}`);
+  limitWal(db);
   return db;
 }
 
@@ -142,6 +155,7 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
   const {
     busyTimeoutMs = 10_000,
     mayCreate,
+    vacuum: vacuumed,
     outages = { onFailure() {}, onSuccess() {} },
   } = options;
   const db = connect(file, options);
@@ -169,12 +183,14 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
   };
 
   const listeners = createListeners();
+  let writeCount = 0;
   const inTransaction = db.transaction((verb: Verb<unknown>, notices: Notice[]) =>
     runSync(sql, verb, notices),
   );
   const run = <Result>(verb: () => Verb<Result>, writes: boolean): Result => {
     const notices: Notice[] = [];
     if (!writes) return runSync(sql, verb(), notices);
+    writeCount += 1;
     const result = inTransaction.immediate(verb(), notices) as Result;
     listeners.notify(notices);
     return result;
@@ -185,6 +201,8 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
       run(() => migrate(dialect, { mayCreate }), true);
       assertWritable(db);
     }, busyTimeoutMs);
+    if (vacuumed === "always") vacuum(db);
+    if (vacuumed === "former") vacuumFormerFile(db, file);
   } catch (error) {
     db.close();
     throw error;
@@ -208,6 +226,8 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
 
   return {
     backend: "sqlite",
+    file: createDatabaseFile({ db, run: writing.run, countWrites: () => writeCount }),
+    measureSize: async () => readSize(db, file),
     packLarge: createPackLarge(dialect),
     ...bindVerbs(verbTable(dialect, options.cache), (verb, writes) =>
       (writes ? writing : reading).run(() => run(verb, writes)),

@@ -1,0 +1,49 @@
+/** The size of the database, as its engine reports it. */
+import { z } from "zod";
+import type { Store } from "../store/store.ts";
+import type { TokenLookup } from "../tenants/local-token.ts";
+import { assertForAllTenants } from "./for-all-tenants.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const size = z.int().min(0);
+export const storageView = z.object({
+  engine: z.enum(["sqlite", "postgres", "durable-object"]),
+  bytes: size.describe("The size of the database; on SQLite that of its file, without the WAL."),
+  free_bytes: size
+    .nullable()
+    .describe("The part of `bytes` without data, which new data uses first. Null: not reported."),
+  wal_bytes: size.nullable().describe("The size of SQLite's WAL file. Null: there is none."),
+  can_shrink: z
+    .boolean()
+    .describe(
+      "False if an earlier version created the SQLite file: then only the command `compact` shrinks it.",
+    ),
+});
+
+export const storageRoutes = (
+  store: Pick<Store, "backend" | "measureSize" | "file">,
+  tokens: TokenLookup,
+): Route[] => [
+  defineRoute({
+    method: "get",
+    path: "/api/storage",
+    summary: "Get the size of the database; needs a token for all tenants",
+    tag: "stats",
+    scope: "admin",
+    isShared: true,
+    response: { status: 200, schema: storageView },
+    async handle({ access }) {
+      await assertForAllTenants(tokens, access);
+      const { bytes, free, wal } = await store.measureSize();
+      return {
+        json: {
+          engine: store.backend,
+          bytes,
+          free_bytes: free,
+          wal_bytes: wal,
+          can_shrink: store.file?.canShrink ?? true,
+        },
+      };
+    },
+  }),
+];

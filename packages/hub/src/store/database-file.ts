@@ -1,0 +1,38 @@
+/** Operations on the database itself, not on its rows. Sizes are in bytes. */
+
+export interface DatabaseSize {
+  /** The size of the database: on SQLite that of its file, without the WAL. */
+  bytes: number;
+  /** The part of `bytes` without data, which new data uses first. Null if the engine does not report it. */
+  free: number | null;
+  /** The size of the WAL file. Null if the database has none of its own. */
+  wal: number | null;
+}
+
+/** The parts of the database for metrics; only those that the engine reports. */
+export const partsOf = ({ bytes, free, wal }: DatabaseSize): [part: string, bytes: number][] => [
+  ["used", bytes - (free ?? 0)],
+  ...(free === null ? [] : [["free", free] as [string, number]]),
+  ...(wal === null ? [] : [["wal", wal] as [string, number]]),
+];
+
+/** Only SQLite has it: PostgreSQL and Durable Objects manage their files themselves. */
+export interface DatabaseFile {
+  /**
+   * False if the file was created by a version that did not prepare it: then only `signalbox compact`
+   * returns its free space to the file system.
+   */
+  readonly canShrink: boolean;
+  /**
+   * During a job that writes much, the WAL is copied to the file more often. Each time blocks the event
+   * loop more briefly.
+   */
+  keepWalShort(isShort: boolean): void;
+  /**
+   * Returns up to `maxPages` free pages at the end of the file to the file system. Keeps a reserve of free
+   * pages for new data. Returns whether more pages can be returned.
+   */
+  compact(maxPages: number): Promise<boolean>;
+  /** Truncates the WAL file if little was written since the last call. Then the pause affects no request. */
+  truncateWal(): Promise<void>;
+}
