@@ -178,8 +178,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       tenantDefaults: settings,
       deletions: createTenantDeletions({
         store,
-        now,
-        yieldToEventLoop: () => new Promise((resolve) => ports.timers.defer(resolve)),
+        timers: ports.timers,
         isStopped: () => options.closing.aborted,
         onError: options.onError,
       }),

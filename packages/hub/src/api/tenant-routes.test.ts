@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { systemTimers } from "../hosts/node/system-timers.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { appendEvents, sampleEvents } from "../store/contract/sample.ts";
 import type { Store } from "../store/store.ts";
@@ -33,8 +34,7 @@ beforeEach(async () => {
   const authorizer = createAuthorizer({ store, now, everyTenant: undefined });
   const deletions = createTenantDeletions({
     store,
-    now,
-    yieldToEventLoop: async () => {},
+    timers: { ...systemTimers, now },
     isStopped: () => false,
     onError(error) {
       throw error;

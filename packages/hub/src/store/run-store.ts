@@ -503,7 +503,10 @@ export interface RunStore {
     event: string,
     page?: TriggerPage & { matched: boolean },
   ): Promise<StoredVerdict[]>;
-  /** Removes runs that ended before this time, and not before `since`. Returns the number of removed runs. */
+  /**
+   * Removes up to `limit` runs that ended before this time, and not before `since`. If they have many steps,
+   * removes only steps. Returns the number of runs that it has worked on.
+   */
   sweepRuns(endedBefore: number, limit: number, since?: number): Promise<number>;
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { systemTimers } from "../hosts/node/system-timers.ts";
+import type { DatabaseFile } from "./database-file.ts";
 import { readClock, startClock } from "./retention-clock.ts";
 import type { Retention, SweepResult } from "./store.ts";
 import { startSweeper } from "./sweeper.ts";
@@ -16,7 +17,7 @@ const sweepResult = (counts: Partial<SweepResult> = {}): SweepResult => ({
   ...counts,
 });
 
-function start(results: (SweepResult | Error)[]) {
+function start(results: (SweepResult | Error)[], file?: DatabaseFile) {
   const time = 1_000;
   const sweeps: Retention[] = [];
   const continued: string[] = [];
@@ -31,6 +32,7 @@ function start(results: (SweepResult | Error)[]) {
     retention,
     keepRunsMs: 30,
     store: {
+      ...(file && { file }),
       observeClock: async (reading) => readClock(startClock(0, 0), reading),
       async sweepRuns(endedBefore) {
         sweptRuns.push(endedBefore);
@@ -66,7 +68,8 @@ function start(results: (SweepResult | Error)[]) {
       counts[reason] = (counts[reason] ?? 0) + count;
     },
     log: { warn: note, error: note },
-    timers: { ...systemTimers, now: () => time },
+    // Steps without duration have no pauses.
+    timers: { ...systemTimers, now: () => time, monotonic: () => 0 },
     random: () => 0.5,
   });
   return { sweeps, continued, sweptTenants, sweptRuns, sweptFlows, logged, counts, stop };
@@ -141,5 +144,62 @@ it("sweeps all tenants with their own retention times, and completes deletions o
     ["acme", 1_000],
   ]);
   expect(continued).toEqual(["acme", "acme", "acme", "umbrella"]);
+  stop();
+});
+
+it("does not use the file after it was stopped", async () => {
+  let isClosed = false;
+  const { sweeps, stop } = start([sweepResult({ processed: 5 })], {
+    canShrink: true,
+    keepWalShort() {
+      if (isClosed) throw new Error("the database is not open");
+      // As if the hub were stopped during the first step.
+      void Promise.resolve().then(() => {
+        stop();
+        isClosed = true;
+      });
+    },
+    compact: async () => expect.unreachable(),
+    truncateWal: async () => expect.unreachable(),
+  });
+  const rejections: unknown[] = [];
+  const onRejection = (error: unknown) => void rejections.push(error);
+  process.on("unhandledRejection", onRejection);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await vi.waitFor(() => expect(isClosed).toBe(true));
+  await new Promise((resolve) => setImmediate(resolve));
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("unhandledRejection", onRejection);
+  expect(rejections).toEqual([]);
+  expect(sweeps).toHaveLength(1);
+});
+
+it("keeps the WAL short while it works, and then returns free pages to the file system", async () => {
+  const calls: unknown[] = [];
+  let left = 40;
+  const { sweeps, stop } = start([sweepResult({ processed: 5 }), new Error("disk full")], {
+    canShrink: true,
+    keepWalShort: (isShort) => void calls.push(["short", isShort, sweeps.length]),
+    async compact(pages) {
+      left -= pages;
+      return left > 0;
+    },
+    truncateWal: async () => void calls.push(["truncate", left <= 0]),
+  });
+  await vi.advanceTimersByTimeAsync(60_000);
+  await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1));
+  expect(calls).toEqual([
+    ["short", true, 0],
+    ["short", false, 2],
+  ]);
+  expect(left).toBe(40);
+  calls.length = 0;
+  await vi.advanceTimersByTimeAsync(60_000);
+  await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1));
+  expect(calls).toEqual([
+    ["short", true, 2],
+    ["truncate", true],
+    ["short", false, 3],
+  ]);
   stop();
 });

@@ -1,16 +1,17 @@
 /**
  * The sweeper applies retention about once a minute: it removes old events and runs, deleted flows,
- * expired sessions and OAuth grants, people without tokens, and the data of deleted tenants. It uses small
- * transactions and yields to the event loop between them, so that it does not delay webhooks.
+ * expired sessions and OAuth grants, people without tokens, and the data of deleted tenants. Then it returns
+ * free pages to the file system. It works in paced steps, so that it does not delay webhooks.
  */
 import type { Log } from "../lib/log.ts";
 import type { Timers } from "../lib/timers.ts";
+import { createPacedSteps } from "./paced-steps.ts";
 import { expiredSpans, type RetentionClock } from "./retention-clock.ts";
 import { isStorageUnavailable } from "./storage-unavailable.ts";
 import type { Retention, Store, TenantSweep } from "./store.ts";
 
-/** The maximum number of rows that one transaction removes. */
-const BATCH = 500;
+/** The maximum number of deletions of tenants that one sweep continues. */
+const MAX_DELETIONS = 500;
 const DAY_MS = 24 * 3_600_000;
 /**
  * How long a person without valid tokens is kept after GitHub last confirmed the memberships:
@@ -34,7 +35,8 @@ export interface SweeperOptions {
     | "sweepOAuth"
     | "sweepPeople"
     | "observeClock"
-  >;
+  > &
+    Partial<Pick<Store, "file">>;
   retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
   /** How long ended runs and deleted flows are kept, in milliseconds. */
   keepRunsMs: number;
@@ -58,9 +60,9 @@ export function startSweeper({
 }: SweeperOptions): () => void {
   let lastRead: { clock: RetentionClock; monotonic: number } | undefined;
   let warnedOffset: number | undefined;
-  const yieldToEventLoop = () => new Promise<void>((resolve) => timers.defer(resolve));
   let stopped = false;
   let cancel = () => {};
+  const steps = createPacedSteps({ timers, isStopped: () => stopped });
 
   const readClock = async (): Promise<RetentionClock> => {
     const monotonic = timers.monotonic();
@@ -91,38 +93,45 @@ export function startSweeper({
     const total = { processed: 0, expired: 0, overflow: 0 };
     try {
       const clock = await readClock();
-      for (let hasMore = true; hasMore && !stopped; ) {
-        const swept = await store.sweep({ ...clock, ...retention, limit: BATCH });
+      store.file?.keepWalShort(true);
+      await steps.repeat(async (limit) => {
+        const swept = await store.sweep({ ...clock, ...retention, limit });
         for (const reason of REASONS) {
           onSwept(reason, swept[reason]);
           total[reason] += swept[reason];
         }
-        hasMore = swept.hasMore;
-        await yieldToEventLoop();
-      }
-      for (let after: string | null = ""; after !== null && !stopped; ) {
-        const { next, ...swept }: TenantSweep = await store.sweepTenants(after, clock, BATCH);
+        return swept.hasMore;
+      });
+      let after = "";
+      await steps.repeat(async (limit) => {
+        const { next, ...swept }: TenantSweep = await store.sweepTenants(after, clock, limit);
         onSwept("processed", swept.processed);
         onSwept("expired", swept.expired);
         total.expired += swept.expired;
-        after = next;
-        await yieldToEventLoop();
-      }
+        after = next ?? "";
+        return next !== null;
+      });
       // Runs first: a flow is removed only after its last run.
       for (const sweepBatch of [store.sweepRuns, store.sweepFlows])
         for (const { from, to } of expiredSpans(clock, keepRunsMs))
-          while (!stopped && (await sweepBatch(to, BATCH, from)) > 0) await yieldToEventLoop();
+          await steps.repeat(async (limit) => (await sweepBatch(to, limit, from)) > 0);
       // These rows have absolute times: the earlier of both clocks keeps them longer.
       const now = Math.min(clock.now, timers.now());
       for (const sweepBatch of [store.sweepSessions, store.sweepOAuth])
-        while (!stopped && (await sweepBatch(now, BATCH)) > 0) await yieldToEventLoop();
-      while (!stopped && (await store.sweepPeople(now - KEEP_PEOPLE_MS, BATCH)) > 0)
-        await yieldToEventLoop();
+        await steps.repeat(async (limit) => (await sweepBatch(now, limit)) > 0);
+      await steps.repeat(
+        async (limit) => (await store.sweepPeople(now - KEEP_PEOPLE_MS, limit)) > 0,
+      );
       // A crash can have interrupted a deletion.
-      for (const tenant of await store.listDeletions(BATCH))
-        while (!stopped && !(await store.continueDeletion(tenant, BATCH))) await yieldToEventLoop();
+      for (const tenant of await store.listDeletions(MAX_DELETIONS))
+        await steps.repeat(async (limit) => !(await store.continueDeletion(tenant, limit)));
+      await steps.repeat(async (pages) => (await store.file?.compact(pages)) ?? false);
+      if (!stopped) await store.file?.truncateWal();
     } catch (error) {
       onError(error);
+    } finally {
+      // After the stop, the store may be closed.
+      if (!stopped) store.file?.keepWalShort(false);
     }
     if (total.expired > 0)
       log.warn(
@@ -147,5 +156,6 @@ export function startSweeper({
   return () => {
     stopped = true;
     cancel();
+    steps.cancel();
   };
 }

@@ -1,15 +1,14 @@
 /**
- * Deletes the data of tenants in the background, in small transactions. If the process ends before a
+ * Deletes the data of tenants in the background, in paced steps. If the process ends before a
  * deletion is complete, the sweeper of the next process continues it.
  */
+import type { Timers } from "../lib/timers.ts";
+import { createPacedSteps } from "../store/paced-steps.ts";
 import type { Store } from "../store/store.ts";
-
-const BATCH_SIZE = 500;
 
 export interface TenantDeletionsOptions {
   store: Pick<Store, "startDeletion" | "continueDeletion">;
-  now: () => number;
-  yieldToEventLoop: () => Promise<void>;
+  timers: Pick<Timers, "now" | "monotonic" | "defer" | "after">;
   isStopped: () => boolean;
   onError: (error: unknown) => void;
 }
@@ -22,13 +21,13 @@ export interface TenantDeletions {
 }
 
 export function createTenantDeletions(options: TenantDeletionsOptions): TenantDeletions {
-  const { store, now, yieldToEventLoop, isStopped, onError } = options;
+  const { store, timers, isStopped, onError } = options;
   const running = new Set<Promise<void>>();
 
   const run = async (tenant: string) => {
     try {
-      while (!isStopped() && !(await store.continueDeletion(tenant, BATCH_SIZE)))
-        await yieldToEventLoop();
+      const steps = createPacedSteps({ timers, isStopped });
+      await steps.repeat(async (rows) => !(await store.continueDeletion(tenant, rows)));
     } catch (error) {
       if (!isStopped()) onError(error);
     }
@@ -36,7 +35,7 @@ export function createTenantDeletions(options: TenantDeletionsOptions): TenantDe
 
   return {
     async start(tenant) {
-      if (!(await store.startDeletion(tenant, now()))) return false;
+      if (!(await store.startDeletion(tenant, timers.now()))) return false;
       const deletion = run(tenant).finally(() => running.delete(deletion));
       running.add(deletion);
       return true;

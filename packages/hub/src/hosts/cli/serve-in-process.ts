@@ -40,8 +40,7 @@ export async function serveInProcess(
   });
   const deletions = createTenantDeletions({
     store,
-    now,
-    yieldToEventLoop: () => new Promise((resolve) => systemTimers.defer(resolve)),
+    timers: systemTimers,
     isStopped: () => false,
     onError(error) {
       throw error;

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Run } from "../run-store.ts";
+import type { ClaimedRun, Run } from "../run-store.ts";
 import { eventTrigger, intents, makeFlow, publish, triggersOf } from "./flow-sample.ts";
 import {
   allSteps,
@@ -311,5 +311,32 @@ export function runsContract(it: It): void {
     expect(await store.saveProgress([progress(first)])).toEqual(["lost"]);
     expect(await store.retryRun("acme", second.run.id, START)).toBeUndefined();
     expect(runIds(await claim(store))).toEqual([itemAt(runs, 3).id]);
+  });
+
+  it("are removed by several calls if they have many steps, and cannot be retried meanwhile", async ({
+    store,
+  }) => {
+    await store.queueRuns(sampleRuns(2));
+    const [large, small] = await claimExactly(store, 2, { limit: 2 });
+    const steps = Array.from({ length: 50 }, (_, index) =>
+      sampleStep({ nth: index + 1, item: String(index) }),
+    );
+    await save(store, [large], { steps, now: START, next: failed });
+    await save(store, [small], { steps: [sampleStep()], now: START + 1, next: failed });
+    const countSteps = async ({ run }: ClaimedRun) =>
+      (await allSteps(store, "acme", run.id)).length;
+
+    expect(await store.sweepRuns(START + 9, 1)).toBe(1);
+    expect(await countSteps(large)).toBe(30);
+    expect(await countSteps(small)).toBe(1);
+    expect(await store.retryRun("acme", large.run.id, START)).toBeUndefined();
+    expect(await store.getRun("acme", large.run.id)).toMatchObject({ status: "failed" });
+    for (const remaining of [10, 0]) {
+      expect(await store.sweepRuns(START + 9, 1)).toBe(1);
+      expect(await countSteps(large)).toBe(remaining);
+    }
+    expect(await store.getRun("acme", large.run.id)).toBeUndefined();
+    expect(await store.retryRun("acme", small.run.id, START)).toMatchObject({ status: "queued" });
+    expect(await store.sweepRuns(START + 9, 1)).toBe(0);
   });
 }

@@ -4,7 +4,7 @@ import { type Dialect, first, notify, query, type Verb } from "../sql.ts";
 import { cancelCalledRuns } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { notifyEnded } from "./notify-ended.ts";
-import { previewRun } from "./read-runs.ts";
+import { previewRun, REMOVED_BY_RETENTION } from "./read-runs.ts";
 import { updateEventStatus } from "./run-events.ts";
 import { addDueTime, admitNext, type DueTimes, lockQueues, saveDueTimes } from "./run-queues.ts";
 import { RUN_FIELDS, type RunRow } from "./run-rows.ts";
@@ -46,6 +46,7 @@ export function* retryRun(
 ): Verb<Run | undefined> {
   const row = yield* lockRun(dialect, tenant, id);
   if (row?.status !== "failed" && row?.status !== "cancelled") return undefined;
+  if (row.worker === REMOVED_BY_RETENTION) return undefined;
   // A retried step is executed again as a new attempt. The record of the failed attempt stays.
   yield* query(
     "UPDATE steps SET status = 'retried' WHERE run_id = ? AND status IN ('failed', 'running', 'waiting')",

@@ -343,22 +343,49 @@ export function* listVerdicts(
   }));
 }
 
+/** Most runs have fewer steps. A run with more is removed by several calls. */
+const STEPS_PER_RUN = 20;
+/** The `worker` of an ended run of which steps were removed: it cannot be retried. */
+export const REMOVED_BY_RETENTION = "retention";
+
 export function* sweepRuns(
   dialect: Dialect,
   endedBefore: number,
   limit: number,
   since = 0,
 ): Verb<number> {
-  const removed = yield* query<{ id: string }>(
-    "WITH old AS MATERIALIZED (SELECT id FROM runs WHERE finished_at >= ? AND finished_at < ? " +
-      `ORDER BY finished_at LIMIT ?${dialect.skipLocked}) ` +
-      "DELETE FROM runs WHERE id IN (SELECT id FROM old) RETURNING id",
+  const old = yield* query<{ id: string }>(
+    `SELECT id FROM runs WHERE finished_at >= ? AND finished_at < ? ORDER BY finished_at LIMIT ?${dialect.skipLocked}`,
     [since, endedBefore, limit],
   );
-  const ids = removed.map(({ id }) => id);
-  for (const { list, params } of inLists(ids, dialect, 0)) {
-    yield* query(`DELETE FROM steps WHERE run_id IN ${list}`, params);
+  const removed: string[] = [];
+  let left = limit * STEPS_PER_RUN;
+  for (const { list, params } of inLists(
+    old.map(({ id }) => id),
+    dialect,
+    1,
+  )) {
+    const ids = [...new Set(params)];
+    const steps = yield* query<{ run_id: string }>(
+      "DELETE FROM steps WHERE (run_id, node_id, item, attempt) IN " +
+        `(SELECT run_id, node_id, item, attempt FROM steps WHERE run_id IN ${list} LIMIT ?) RETURNING run_id`,
+      [...params, left],
+    );
+    left -= steps.length;
+    if (left > 0) {
+      removed.push(...(ids as string[]));
+      continue;
+    }
+    for (const part of inLists([...new Set(steps.map(({ run_id }) => run_id))], dialect, 1))
+      yield* query(`UPDATE runs SET worker = ? WHERE id IN ${part.list}`, [
+        REMOVED_BY_RETENTION,
+        ...part.params,
+      ]);
+    break;
+  }
+  for (const { list, params } of inLists(removed, dialect, 0)) {
+    yield* query(`DELETE FROM runs WHERE id IN ${list}`, params);
     yield* query(`DELETE FROM run_events WHERE run_id IN ${list}`, params);
   }
-  return removed.length;
+  return old.length;
 }

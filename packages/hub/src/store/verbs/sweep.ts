@@ -5,7 +5,7 @@
  */
 import { idFloor } from "../../lib/ids.ts";
 import { expiredSpans, type RetentionTime, type Span } from "../retention-clock.ts";
-import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
+import { type Dialect, inLists, query, type Verb } from "../sql.ts";
 import type { Retention, SweepResult, TenantSettings, TenantSweep } from "../store.ts";
 import { type CountedEvent, decrementPending } from "./claim-events.ts";
 import { lockTenants } from "./lock-tenants.ts";
@@ -159,15 +159,25 @@ interface RemovedEvent extends CountedEvent {
 }
 
 /** Decrements the event counts of the packs, and deletes packs without events. */
-function* decrementPacks(tenant: string, removed: readonly RemovedEvent[]): Verb<void> {
-  for (const [pack, events] of Map.groupBy(removed, (row) => row.pack)) {
-    const remaining = yield* first<{ events: number }>(
-      "UPDATE packs SET events = events - ? WHERE tenant_id = ? AND seq = ? AND part = 0 RETURNING events",
-      [events.length, tenant, pack],
-    );
-    if (remaining?.events === 0)
-      yield* query("DELETE FROM packs WHERE tenant_id = ? AND seq = ?", [tenant, pack]);
+function* decrementPacks(
+  dialect: Dialect,
+  tenant: string,
+  removed: readonly RemovedEvent[],
+): Verb<void> {
+  const packs = [...Map.groupBy(removed, (row) => row.pack)];
+  const empty: number[] = [];
+  // Most packs lose the same number of events, such as one. They share a statement.
+  for (const [count, alike] of Map.groupBy(packs, ([, events]) => events.length)) {
+    const seqs = alike.map(([seq]) => seq);
+    for (const { list, params } of inLists(seqs, dialect, 2))
+      for (const { seq, events } of yield* query<{ seq: number; events: number }>(
+        `UPDATE packs SET events = events - ? WHERE tenant_id = ? AND seq IN ${list} AND part = 0 RETURNING seq, events`,
+        [count, tenant, ...params],
+      ))
+        if (events === 0) empty.push(seq);
   }
+  for (const { list, params } of inLists(empty, dialect, 1))
+    yield* query(`DELETE FROM packs WHERE tenant_id = ? AND seq IN ${list}`, [tenant, ...params]);
 }
 
 /** Deletes the verdicts of the events, and their links to runs. */
@@ -202,7 +212,7 @@ function* remove(dialect: Dialect, events: readonly EventKey[]): Verb<number> {
         )),
       );
     }
-    yield* decrementPacks(tenant, removed);
+    yield* decrementPacks(dialect, tenant, removed);
     yield* removeLinks(dialect, tenant, removed);
     count += removed.length;
     const bytes = removed.reduce((sum, row) => sum + row.stored, 0);
