@@ -17,6 +17,7 @@ import { memory } from "./memory.ts";
 import { parts } from "./parts.ts";
 import { profile } from "./profile.ts";
 import { reads } from "./reads.ts";
+import { retention } from "./retention.ts";
 import { soak } from "./soak.ts";
 import { stalls } from "./stalls.ts";
 import { start } from "./start.ts";
@@ -39,6 +40,7 @@ const benchmarks: Record<string, Benchmark> = {
   stalls,
   matching,
   filters,
+  retention,
   soak,
   parts,
   profile,
@@ -71,6 +73,7 @@ const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] 
   stalls       runs of innocent flows while others wait for a dead server, or one tenant floods
   matching     webhooks and explanations while 10,000 flows listen to one event type
   filters      webhooks whose trigger has a filter, compared with a trigger without one
+  retention    webhooks while retention removes 300,000 events; the size of the file afterwards
   soak         200 webhooks per second while all attacks on the hub's limits run
   parts        CPU of a webhook, split into HMAC, parsing and storage
   profile      CPU profile of the hub at concurrency 64
