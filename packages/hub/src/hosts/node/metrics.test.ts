@@ -123,6 +123,7 @@ it("shows what runs wait for, with a bounded number of origins", async () => {
   let queues = [{ tenant: "acme", queued: 7, oldestMs: 1_500 }];
   metrics.setGauges({
     pendingEvents: async () => 0,
+    databaseSize: async () => ({ bytes: 0, free: null, wal: null }),
     connectedStreams: () => 0,
     queues: async () => queues,
     load: () => load(origins),

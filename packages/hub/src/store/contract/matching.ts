@@ -55,6 +55,9 @@ const planOf = (event_id: string, tenant = "acme"): EventPlan => ({
   verdicts: [verdict(), verdict({ node_id: "other", matched: false })],
   runs: [sampleRun({ tenant, event_id, trigger_node: "on event" })],
 });
+/** A plan without runs, which would protect the event from retention. */
+const MISSED: EventPlan = { verdicts: [verdict({ matched: false })], runs: [] };
+
 export function matchingContract(it: It): void {
   it("stores an event without verdicts and runs, and notifies of it", async ({
     store,
@@ -105,6 +108,7 @@ export function matchingContract(it: It): void {
 
   it("stores verdicts and runs once, and the status of the event", async ({ store, notices }) => {
     const [a = "", b = ""] = await defer(store, { count: 2 });
+    const before = (await store.getTenant("acme"))?.bytes ?? 0;
     const finished = [
       { tenant: "acme", id: a, attempts: 0, revision: 0, plan: planOf(a) },
       { tenant: "acme", id: b, attempts: 0, revision: 0, plan: NOTHING },
@@ -115,6 +119,8 @@ export function matchingContract(it: It): void {
     ]);
     expect(await store.getEvent("acme", a)).toMatchObject({ trigger_status: "pending" });
     expect(await store.getEvent("acme", b)).toMatchObject({ trigger_status: null });
+    const after = (await store.getTenant("acme"))?.bytes ?? 0;
+    expect(after).toBeGreaterThan(before);
     const [run] = await store.listRuns({ tenant: "acme", limit: 10 });
     expect(await store.listVerdicts("acme", a)).toMatchObject([
       { node_id: "on event", matched: true, run_id: run?.id },
@@ -237,8 +243,9 @@ export function matchingContract(it: It): void {
     };
     const sweep = () => store.sweep(retention);
     expect(await sweep()).toMatchObject({ processed: 0, expired: 0, overflow: 0 });
-    await store.finishMatching([{ tenant: "acme", id, attempts: 0, revision: 0, plan: NOTHING }]);
+    await store.finishMatching([{ tenant: "acme", id, attempts: 0, revision: 0, plan: MISSED }]);
     expect(await sweep()).toMatchObject({ processed: 1 });
+    expect(await store.getTenant("acme")).toMatchObject({ bytes: 0 });
   });
 
   it("deletes the rows of a deleted tenant", async ({ store }) => {

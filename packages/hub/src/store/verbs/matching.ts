@@ -19,6 +19,7 @@ import {
   together,
   type Verb,
 } from "../sql.ts";
+import { verdictBytes } from "../stored-size.ts";
 import type { PlannedEvent } from "./breakers.ts";
 import { notifyChanged } from "./claim-events.ts";
 import { isOfConnection, storePlans } from "./event-plans.ts";
@@ -151,6 +152,7 @@ export function* finishMatching(
     return [{ ...plan, event_id: id, tenant, at, isOfConnection: isOfConnection(row) }];
   });
   const tripped = yield* storePlans(dialect, planned, updateEventStatus);
+  yield* countVerdicts(planned);
   yield* saveStatus(
     dialect,
     planned.filter(({ deferred }) => !deferred),
@@ -165,6 +167,27 @@ export function* finishMatching(
       tripped: tripped.filter(({ event_id }) => event_id === event.id),
     };
   });
+}
+
+/** Adds the verdicts to the stored bytes of their events. */
+function* countVerdicts(planned: readonly PlannedEvent[]): Verb<void> {
+  for (const [tenant, ofTenant] of Map.groupBy(planned, ({ tenant }) => tenant)) {
+    const sizes = ofTenant.map(({ event_id, verdicts }) => ({
+      event_id,
+      bytes: verdictBytes(tenant, event_id, verdicts),
+    }));
+    const total = sizes.reduce((sum, { bytes }) => sum + bytes, 0);
+    if (total === 0) continue;
+    yield* together(
+      sizes.map(({ event_id, bytes }) =>
+        execute("UPDATE events SET stored = coalesce(stored, size) + ? WHERE id = ?", [
+          bytes,
+          event_id,
+        ]),
+      ),
+    );
+    yield* execute("UPDATE tenants SET bytes = bytes + ? WHERE id = ?", [total, tenant]);
+  }
 }
 
 /** The status of events that have started runs is that of the runs. No other transaction locks these events. */
