@@ -1,6 +1,6 @@
 /** Flows whose expressions, patterns and code never end: each fails with its limit, and the hub responds. */
 import { DatabaseSync } from "node:sqlite";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type Api, type Backend, startApi } from "../support/api-client.ts";
 import { deliver } from "../support/deliver.ts";
 import { edge, intent, node } from "../support/flow-samples.ts";
@@ -114,13 +114,22 @@ describe.each(hosts)("on %s", (backend) => {
     const harmless = await publishFlow(api, eventFlow("Harmless", "data.action = 'opened'"));
     expect((await deliver(api.hub.url)).status).toBe(202);
     const [event] = (await api.expect(200, "GET", "/api/events")).json.items;
-    const { items } = (await api.expect(200, "GET", `/api/events/${event.id}/explain`)).json;
-    const explained = new Map(items.map((item: { flow_id: string }) => [item.flow_id, item]));
-    expect(explained.get(harmless)).toMatchObject({ matched: true, decided: "on arrival" });
-    expect(explained.get(hostile)).toMatchObject({
-      matched: false,
-      reason: expect.stringContaining("exceeds the time limit of 1 s"),
-    });
+    await vi.waitFor(async () => {
+      const { items } = (await api.expect(200, "GET", `/api/events/${event.id}/explain`)).json;
+      const explained = new Map(items.map((item: { flow_id: string }) => [item.flow_id, item]));
+      expect(explained.get(harmless)).toMatchObject({ matched: true, decided: "on arrival" });
+      expect(explained.get(hostile)).toMatchObject({
+        matched: false,
+        reason: expect.stringContaining("exceeds the time limit of 1 s"),
+      });
+    }, WAIT);
+    const { warnings } = (await api.expect(200, "GET", `/api/flows/${hostile}`)).json;
+    expect(warnings).toContainEqual(
+      expect.objectContaining({
+        code: "breaker_tripped",
+        message: expect.stringContaining("its filter exceeds the limit of 1 s"),
+      }),
+    );
   });
 });
 
