@@ -3,7 +3,8 @@ import { analyzeExpression } from "@signalbox/rules/flows/analyze-expression.ts"
 import type { Program, SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
 import { runJsonata } from "@signalbox/rules/flows/run-jsonata.ts";
 import { type SchemaCheck, validateInProcess } from "@signalbox/rules/flows/validate-schema.ts";
-import { runFilters } from "@signalbox/rules/match/filter.ts";
+import { type FilterResult, isSimpleFilter, runFilters } from "@signalbox/rules/match/filter.ts";
+import type { MarkedResult } from "./simple-filters.ts";
 
 type AuthorLanguage = "jsonata" | "jsonata-filters" | "jsonata-analysis" | "json-schema";
 
@@ -17,12 +18,18 @@ const evaluators: {
   [Name in AuthorLanguage]: (program: AuthorProgram<Name>) => Promise<SerializedResult>;
 } = {
   jsonata: ({ expression, data }) => runJsonata(expression, JSON.parse(data)),
-  "jsonata-filters": async ({ expressions, data }) =>
-    toResult(await runFilters(expressions, JSON.parse(data))),
+  "jsonata-filters": async ({ expressions, data }) => {
+    const results = await runFilters(expressions, JSON.parse(data));
+    return toResult(results.map((result, index) => markSimple(result, expressions[index] ?? "")));
+  },
   "jsonata-analysis": async ({ expressions }) => toResult(expressions.map(analyzeExpression)),
   "json-schema": async ({ data }) =>
     toResult((JSON.parse(data) as SchemaCheck[]).map((check) => validateInProcess(check) ?? null)),
 };
+
+/** The caller can evaluate a simple filter itself the next time; see simple-filters.ts. */
+const markSimple = (result: FilterResult, filter: string): MarkedResult =>
+  "holds" in result && isSimpleFilter(filter) ? { ...result, isSimple: true } : result;
 
 const toResult = (output: unknown): SerializedResult => ({
   log: [],

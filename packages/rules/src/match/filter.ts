@@ -1,6 +1,7 @@
 /** The filter of a trigger: a JSONata expression that must be true for the event. */
 import type { Json } from "../json.ts";
-import { evaluateExpression, isJsonataFunction } from "./expression.ts";
+import { compileExpression, evaluateExpression, isJsonataFunction } from "./expression.ts";
+import { isSimpleExpression } from "./simple-expression.ts";
 
 export const MAX_FILTER_LENGTH = 2000;
 export const FILTER_TIMEOUT_MS = 1000;
@@ -34,4 +35,18 @@ function isTrue(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(isTrue);
   if (typeof value !== "object" || value === null) return Boolean(value);
   return !isJsonataFunction(value) && Object.keys(value).length > 0;
+}
+
+const simplicity = new Map<string, boolean>();
+const MAX_CACHED = 200;
+
+/** Whether a filter may be evaluated without a deadline; see simple-expression.ts. Parsing it can take long. */
+export function isSimpleFilter(expression: string): boolean {
+  const cached = simplicity.get(expression);
+  if (cached !== undefined) return cached;
+  const ast = JSON.parse(JSON.stringify(compileExpression(expression).ast())) as Json;
+  const isSimple = isSimpleExpression(ast);
+  if (simplicity.size >= MAX_CACHED) simplicity.clear();
+  simplicity.set(expression, isSimple);
+  return isSimple;
 }

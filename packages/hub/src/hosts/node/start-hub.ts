@@ -9,6 +9,7 @@ import { CALLBACK_SOURCE } from "../../ingest/ingest-log.ts";
 import { isIngestPath } from "../../ingest/receive-request.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import { createSeal } from "../../lib/seal.ts";
+import { withSimpleFilters } from "../../sandbox/simple-filters.ts";
 import { createOutageLog, type OutageLog } from "../../store/outage-log.ts";
 import { isStorageUnavailable } from "../../store/storage-unavailable.ts";
 import type { Store, Tenant } from "../../store/store.ts";
@@ -159,7 +160,7 @@ async function startOnce(
       }),
       openCommand: settings.allowCommands === "on" ? openCommand : undefined,
       readWebFile: createReadWebFile(),
-      evaluate: sandbox.evaluate,
+      evaluate: withSimpleFilters(sandbox.evaluate),
       evaluatesInBackground: true,
       queuedEvaluations: sandbox.queued,
       makeHmacKey: nodeHmacKey,

@@ -1,0 +1,56 @@
+/**
+ * Evaluates simple filters in this process. Most filters compare some values, which takes less time than a
+ * message to a worker of the sandbox. Parsing and evaluating an expression can take unbounded time, so a filter
+ * is evaluated here only after a worker has evaluated it, and has found that its evaluation takes a
+ * bounded time per value of the event.
+ */
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import type { Json } from "@signalbox/rules/json.ts";
+import type { FilterResult } from "@signalbox/rules/match/filter.ts";
+import { BoundedMap } from "../lib/bounded-map.ts";
+import { once } from "../lib/once.ts";
+
+/** A result of a worker. */
+export type MarkedResult = FilterResult & { isSimple?: true };
+
+const MAX_KNOWN = 10_000;
+/** The product of the values of an event and the characters of its filters. It takes some milliseconds at most. */
+const MAX_WORK = 200_000;
+
+/** Loaded on first use, so that an idle hub uses less memory. */
+const loadRunFilters = once(
+  async () => (await import("@signalbox/rules/match/filter.ts")).runFilters,
+);
+
+export function withSimpleFilters(evaluate: Evaluate): Evaluate {
+  const simple = new BoundedMap<string, true>(MAX_KNOWN);
+  return async (evaluation, caller) => {
+    if (evaluation.language !== "jsonata-filters") return evaluate(evaluation, caller);
+    const { expressions, data } = evaluation;
+    const characters = expressions.reduce((sum, { length }) => sum + length, 0);
+    if (
+      expressions.every((expression) => simple.get(expression)) &&
+      !hasMoreValues(data as Json, MAX_WORK / characters)
+    ) {
+      const runFilters = await loadRunFilters();
+      return { log: [], output: [...(await runFilters(expressions, data as Json))] };
+    }
+    const result = await evaluate(evaluation, caller);
+    if ("output" in result && Array.isArray(result.output))
+      for (const [index, marked] of (result.output as unknown as MarkedResult[]).entries())
+        if (marked.isSimple) simple.set(expressions[index] as string, true);
+    return result;
+  };
+}
+
+function hasMoreValues(data: Json, limit: number): boolean {
+  const pending: Json[] = [data];
+  let values = 0;
+  for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
+    values += 1;
+    if (values + pending.length > limit) return true;
+    if (typeof value === "object" && value !== null)
+      for (const item of Object.values(value)) pending.push(item);
+  }
+  return false;
+}
