@@ -76,6 +76,7 @@ it.each<Backend>(["SQLite", "PostgreSQL"])(
         'signalbox_step_seconds_count{type="Return",outcome="done"} 1',
         'signalbox_step_seconds_count{type="Code",outcome="failed"} 1',
         "signalbox_pending_events 2",
+        "signalbox_matching_events 0",
         "signalbox_connected_streams 0",
       ])
         expect(metrics).toContain(line);

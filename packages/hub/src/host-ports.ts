@@ -80,6 +80,8 @@ export interface HubMetrics extends RunMetrics {
 export interface HubGauges {
   /** The number of pending events of all tenants. */
   pendingEvents(): Promise<number>;
+  /** The number of events that are not compared with all triggers yet, of all tenants. */
+  matchingEvents(): Promise<number>;
   databaseSize(): Promise<DatabaseSize>;
   /** The number of open live streams. */
   connectedStreams(): number;

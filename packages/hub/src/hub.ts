@@ -143,6 +143,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const agents = createHubAgents({ ...common, inbox });
   ports.metrics.setGauges({
     pendingEvents: store.countPending,
+    matchingEvents: () => store.countMatching(MAX_COUNTED_MATCHING),
     databaseSize: store.measureSize,
     connectedStreams: agents.live.countConnected,
     queues: () => measureByTenant(store, now()),
@@ -306,6 +307,7 @@ const installUrl = ({ tenancy, github: { url, slug } }: HubSettings): string | n
   tenancy === "single" || slug === undefined ? null : `${url}/apps/${slug}/installations/new`;
 
 const START_PAGE_EVENTS = 8;
+const MAX_COUNTED_MATCHING = 10_000;
 
 const STORAGE_NAMES: Record<Store["backend"], string> = {
   sqlite: "SQLite",

@@ -42,9 +42,11 @@ export function createMetrics(): HubMetrics {
     },
     async text() {
       const pending = (await gauges?.pendingEvents().catch(() => undefined)) ?? Number.NaN;
+      const matching = (await gauges?.matchingEvents().catch(() => undefined)) ?? Number.NaN;
       const lines = [
         ...values,
         ["signalbox_pending_events", pending],
+        ["signalbox_matching_events", matching],
         ...(await databaseGauges(gauges)),
         ["signalbox_connected_streams", gauges?.connectedStreams() ?? 0],
         ...(await runGauges(gauges)),

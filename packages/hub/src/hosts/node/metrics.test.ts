@@ -31,6 +31,7 @@ it("lists the labels of each metric in docs/operating.md", async () => {
   metrics.countRedeliveries("requested", 1);
   metrics.setGauges({
     pendingEvents: async () => 0,
+    matchingEvents: async () => 0,
     databaseSize: async () => ({ bytes: 30, free: 10, wal: 4 }),
     connectedStreams: () => 0,
     queues: async () => [{ tenant: "acme", queued: 7, oldestMs: 1_500 }],
@@ -91,6 +92,7 @@ it("reads the gauges for each response, and responds even if the database does n
   const metrics = create();
   let pending = 3;
   metrics.setGauges({
+    matchingEvents: async () => 5,
     pendingEvents: async () => {
       if (pending < 0) throw new Error("no database");
       return pending;
@@ -104,6 +106,7 @@ it("reads the gauges for each response, and responds even if the database does n
     load: () => load(),
   });
   expect(await metrics.text()).toMatch(/^signalbox_pending_events 3$/m);
+  expect(await metrics.text()).toMatch(/^signalbox_matching_events 5$/m);
   expect(await metrics.text()).toMatch(/^signalbox_connected_streams 2$/m);
   pending = 4;
   expect(await metrics.text()).toMatch(/^signalbox_pending_events 4$/m);
@@ -123,6 +126,7 @@ it("shows what runs wait for, with a bounded number of origins", async () => {
   let queues = [{ tenant: "acme", queued: 7, oldestMs: 1_500 }];
   metrics.setGauges({
     pendingEvents: async () => 0,
+    matchingEvents: async () => 0,
     databaseSize: async () => ({ bytes: 0, free: null, wal: null }),
     connectedStreams: () => 0,
     queues: async () => queues,

@@ -117,6 +117,14 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
     },
   });
   new Gauge({
+    name: "signalbox_matching_events",
+    help: "Events whose filters are not evaluated yet, at most 10,000; every replica reports the same number.",
+    registers: [registry],
+    async collect() {
+      this.set((await gauges?.matchingEvents().catch(() => undefined)) ?? Number.NaN);
+    },
+  });
+  new Gauge({
     name: "signalbox_connected_streams",
     help: "Open live streams of this process: clients of GET /events and GET /api/live.",
     registers: [registry],
