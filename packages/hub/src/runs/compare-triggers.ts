@@ -65,9 +65,10 @@ export async function compareTriggers(
   );
   const readKey: ReadKey = (key) => laneKey(parsedData, key);
   const matches = verdicts.map((verdict, index): TriggerMatch => {
-    const isOverrun = verdict.reasons.some(({ overrun }) => overrun);
+    // If another condition fails, the filter is not evaluated.
+    const isUndecided = !verdict.matched && verdict.reasons.at(-1)?.on === "filter";
     const filter = triggers[index]?.config.filter as string | undefined;
-    return { ...verdict, readKey, pausedUntil: isOverrun ? pauses.get(filter ?? "") : undefined };
+    return { ...verdict, readKey, pausedUntil: isUndecided ? pauses.get(filter ?? "") : undefined };
   });
   // `matchTriggers` stops when the budget is spent.
   const remaining = triggers.slice(verdicts.length);

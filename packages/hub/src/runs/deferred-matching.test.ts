@@ -208,6 +208,81 @@ test("compares an event with the new version of a trigger, but not with new trig
   expect(await store.listRuns({ tenant: TENANT, limit: 10 })).toMatchObject([{ version: 2 }]);
 });
 
+test("stores the result although another flow was published meanwhile", async () => {
+  await publishFilter();
+  const hub = startHub();
+  const event = createEvent();
+  await appendLate(hub, event);
+  await publishFilter("data.n > 5");
+  hub.pending[0]?.end(holds);
+  await hub.advance(0);
+  expect(await countRuns()).toBe(1);
+  expect(hub.pending).toHaveLength(1);
+});
+
+test("keeps the claim of an event while its filter is evaluated", async () => {
+  await publishFilter();
+  const hub = startHub();
+  const event = createEvent();
+  await appendLate(hub, event);
+  const other = startHub();
+  for (let second = 0; second < 60; second += 1) {
+    await hub.advance(1_000);
+    await other.advance(1_000);
+  }
+  expect([hub.pending, other.pending].map(({ length }) => length)).toEqual([1, 0]);
+  hub.pending[0]?.end(holds);
+  await hub.advance(0);
+  expect(await statusOf(event)).toBe("pending");
+});
+
+test("does not claim again and again while a tenant has as many events as allowed", async () => {
+  await publishFilter();
+  const dead = startHub();
+  const events = Array.from({ length: 40 }, (_, n) => createEvent(n));
+  const appending = Promise.all(events.map((event) => dead.append(appendRequest([event]))));
+  await untilPending(dead, 40);
+  await dead.advance(WITHIN_MS);
+  await appending;
+  let claims = 0;
+  const hub = startHub({
+    at: START + 31_000,
+    hubStore: {
+      ...store,
+      claimMatching(claim) {
+        claims += 1;
+        return store.claimMatching(claim);
+      },
+    },
+  });
+  await untilPending(hub, 32);
+  claims = 0;
+  for (let part = 0; part < 50; part += 1) await hub.advance(10);
+  expect(claims).toBeLessThan(3);
+  for (const { end } of hub.pending) end(holds);
+  await untilPending(hub, 40);
+  for (const { end } of hub.pending) end(holds);
+  await vi.waitFor(async () => {
+    await hub.advance(0);
+    expect(await store.countMatching(100)).toBe(0);
+  });
+});
+
+test("decides each filter as soon as it is evaluated", async () => {
+  const slow = await publishFilter("data.n > 1");
+  const fast = await publishFilter("data.n > 0");
+  const hub = startHub();
+  const event = createEvent();
+  const appending = hub.append(appendRequest([event]));
+  await untilPending(hub, 2);
+  hub.pending.find(({ expressions }) => expressions[0] === "data.n > 0")?.end(holds);
+  await hub.advance(0);
+  await hub.advance(WITHIN_MS);
+  await appending;
+  expect(await store.listRuns({ tenant: TENANT, limit: 10 })).toMatchObject([{ flow_id: fast.id }]);
+  expect(await store.listDeferred(TENANT, event.id)).toMatchObject([{ flow_id: slow.id }]);
+});
+
 test("triggers without a filter fire immediately, also beside a filter that is slow or paused", async () => {
   const slow = await publishFilter();
   const innocent = await publish(store, await makeFlow(store), { triggers: [eventTrigger()] });

@@ -15,6 +15,7 @@ import type { Timers } from "../lib/timers.ts";
 import type {
   ClaimedMatching,
   FinishedMatching,
+  MatchingClaimRef,
   MatchingRef,
   MatchingResult,
 } from "../store/matching-store.ts";
@@ -34,7 +35,7 @@ export interface DeferredMatchingOptions {
     Store,
     | "claimMatching"
     | "finishMatching"
-    | "releaseMatching"
+    | "moveMatching"
     | "nextMatchingDue"
     | "getEvent"
     | "getPayload"
@@ -66,6 +67,8 @@ export interface DeferredMatching {
 
 /** If the process ends, its events are matched by another one after this time. */
 const CLAIM_MS = 30_000;
+const RENEW_MS = 10_000;
+const LEFT_OUT_MS = 1_000;
 /** The limits of the events whose comparison goes on after they were stored. */
 const MAX_HELD = 256;
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
@@ -92,6 +95,29 @@ export function createDeferredMatching(options: DeferredMatchingOptions): Deferr
   let claimed = 0;
   let lastTenant = "";
   let isClosed = false;
+  const active = new Set<ClaimedMatching>();
+  /** Whether the last claim has left out events of a tenant, because too many of them are being matched. */
+  let hasLeftOut = false;
+  let cancelRenewal: (() => void) | undefined;
+
+  const listClaims = (): MatchingClaimRef[] => [
+    ...[...held].map(({ tenant, id }) => ({ tenant, id, attempts: 0 })),
+    ...active,
+  ];
+  /** Evaluations can wait longer than a claim. Without renewals, they would be repeated. */
+  const renew = async () => {
+    cancelRenewal = undefined;
+    const claims = listClaims();
+    if (isClosed || claims.length === 0) return;
+    await store.moveMatching(claims, timers.now() + CLAIM_MS).catch(onError);
+    scheduleRenewal();
+  };
+  const scheduleRenewal = () => {
+    if (!isClosed) cancelRenewal ??= timers.after(RENEW_MS, () => void renew());
+  };
+  const reportUnlessClosed = (error: unknown) => {
+    if (!isClosed) onError(error);
+  };
 
   const { add: finish, drain } = createBatcher<FinishedMatching, MatchingResult>({
     flush: store.finishMatching,
@@ -101,7 +127,7 @@ export function createDeferredMatching(options: DeferredMatchingOptions): Deferr
   });
   /** Stores verdicts and runs of deferred triggers. Returns false if the triggers have changed meanwhile. */
   const storePlan = async (
-    { tenant, id, attempts }: MatchingRef & { attempts: number },
+    { tenant, id, attempts }: MatchingClaimRef,
     revision: number,
     { paused, ...plan }: PausablePlan,
   ): Promise<boolean> => {
@@ -121,12 +147,13 @@ export function createDeferredMatching(options: DeferredMatchingOptions): Deferr
     if (isClosed) return; // `close` releases the event
     const all = plan && mergePlans([plan, { verdicts: [], runs: [], ...(paused && { paused }) }]);
     if (!all || !(await storePlan({ tenant, id, attempts: 0 }, revision, all)))
-      await store.releaseMatching([{ tenant, id }], timers.now());
+      await store.moveMatching([{ tenant, id, attempts: 0 }], timers.now());
   };
   const hold = (entry: HeldEvent): boolean => {
     if (isClosed || held.size >= MAX_HELD || heldBytes + entry.bytes > MAX_HELD_BYTES) return false;
     held.add(entry);
     heldBytes += entry.bytes;
+    scheduleRenewal();
     return true;
   };
   const drop = (entry: HeldEvent) => {
@@ -146,7 +173,7 @@ export function createDeferredMatching(options: DeferredMatchingOptions): Deferr
     for (const entry of entries)
       if (stored.has(entry.id))
         finishHeld(entry)
-          .catch(onError) // another claim begins after CLAIM_MS
+          .catch(reportUnlessClosed) // another claim begins after CLAIM_MS
           .finally(() => drop(entry));
       else drop(entry);
   };
@@ -198,33 +225,42 @@ export function createDeferredMatching(options: DeferredMatchingOptions): Deferr
     if (total > 0) claimedByTenant.set(tenant, total);
     else claimedByTenant.delete(tenant);
   };
-  const active = new Set<ClaimedMatching>();
   const loop = createClaimLoop<ClaimedMatching>({
     timers,
     freeCapacity: () => MAX_CLAIMED - claimed,
     async claim(limit) {
       const now = timers.now();
+      hasLeftOut = false;
       const result = await store.claimMatching({
         now,
         until: now + CLAIM_MS,
         limit,
         after: lastTenant,
-        room: (tenant) => MAX_CLAIMED_OF_TENANT - (claimedByTenant.get(tenant) ?? 0),
+        room(tenant) {
+          const room = MAX_CLAIMED_OF_TENANT - (claimedByTenant.get(tenant) ?? 0);
+          hasLeftOut ||= room <= 0;
+          return room;
+        },
       });
       lastTenant = result.after;
       return result.claimed;
     },
-    nextDue: store.nextMatchingDue,
+    async nextDue() {
+      const due = await store.nextMatchingDue();
+      // An event that was left out is claimed when another one of its tenant ends.
+      return due !== null && hasLeftOut ? Math.max(due, timers.now() + LEFT_OUT_MS) : due;
+    },
     async begin(item) {
-      const { tenant, id, attempts } = item;
+      const { tenant, attempts } = item;
       countClaimed(tenant, 1);
       active.add(item);
+      scheduleRenewal();
       try {
         await matchClaimed(item);
       } catch (error) {
-        onError(error);
+        reportUnlessClosed(error);
         const due = timers.now() + backoffMs(attempts, BACKOFF);
-        await store.releaseMatching([{ tenant, id }], due).catch(() => {});
+        if (!isClosed) await store.moveMatching([item], due).catch(() => {});
       } finally {
         active.delete(item);
         countClaimed(tenant, -1);
@@ -255,13 +291,11 @@ export function createDeferredMatching(options: DeferredMatchingOptions): Deferr
       isClosed = true;
       unsubscribe();
       await loop.close();
-      const rest = [
-        ...[...held].map(({ tenant, id }) => ({ tenant, id })),
-        ...[...active].map(({ tenant, id }) => ({ tenant, id })),
-      ];
+      cancelRenewal?.();
+      const rest = listClaims();
       for (const { late } of held) late.abort();
       await drain();
-      await store.releaseMatching(rest, timers.now());
+      await store.moveMatching(rest, timers.now());
     },
   };
 }

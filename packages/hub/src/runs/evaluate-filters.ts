@@ -94,6 +94,8 @@ export async function evaluateUnlessPaused<Result extends object>(
           onPaused(expression, state.pausedUntil.get(keyOf(expression)) ?? now());
           return PAUSED;
         }
+        // Others of the batch have exceeded their limits; they are paused now.
+        if ("isSkipped" in result) onPaused(expression, now());
         if (!("problem" in result)) return result;
         const problem = String(result.problem);
         return "isOverrun" in result ? { problem, isOverrun: true } : { problem };

@@ -5,6 +5,7 @@
  * the revision of the triggers, and the store rejects it if the triggers have changed.
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { breakerReason, type Trip } from "@signalbox/rules/match/breaker.ts";
 import { FILTER_TIMEOUT_MS } from "@signalbox/rules/match/filter.ts";
 import type { TriggerIndex } from "@signalbox/rules/match/trigger-index.ts";
@@ -204,11 +205,14 @@ export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
       const wanted = new Set(keys.map(textOf));
       return planAll({ tenant, events: [event] }, async (compared, index) => {
         const candidates = await selectCandidates(compared, index, options);
-        return planEvent(
+        const groups = groupByFilter(
           compared,
           candidates.filter((trigger) => wanted.has(textOf(trigger))),
-          { ...options, ...planOptions },
         );
+        const plans = groups.map((group) =>
+          planEvent(compared, group, { ...options, ...planOptions }),
+        );
+        return mergePlans(await Promise.all(plans));
       });
     },
     invalidate: (tenant) => cache.delete(tenant),
@@ -245,6 +249,29 @@ export const mergePlans = (plans: readonly PausablePlan[]): PausablePlan => {
   };
 };
 
+const MAX_GROUPS = 16;
+
+/**
+ * Triggers with the same filter form a group: each group is decided as soon as its filter is evaluated. A
+ * large event has only two groups, because each group parses its payload.
+ */
+function groupByFilter(
+  { event }: ComparedEvent,
+  triggers: readonly StoredTrigger[],
+): (readonly StoredTrigger[])[] {
+  const isLarge = event.body.byteLength > LARGE_BYTES;
+  const groups = Map.groupBy(triggers, ({ config: { filter } }) =>
+    isLarge ? Boolean(filter) : (filter ?? false),
+  );
+  // Those without a filter come first, so that they are not merged with others.
+  const lists = [...groups]
+    .toSorted(([a], [b]) => Number(a !== false) - Number(b !== false))
+    .map(([, list]) => list);
+  return lists.length <= MAX_GROUPS
+    ? lists
+    : [...lists.slice(0, MAX_GROUPS - 1), lists.slice(MAX_GROUPS - 1).flat()];
+}
+
 /** Triggers without a filter are decided in time, even if the filters of other triggers are slow. */
 async function planWithin(
   compared: ComparedEvent,
@@ -259,7 +286,7 @@ async function planWithin(
   const decided = new Map<readonly StoredTrigger[], PausablePlan>();
   const planGroups = async () => {
     const candidates = await selectCandidates(compared, index, limited);
-    groups = [...Map.groupBy(candidates, ({ config }) => Boolean(config.filter)).values()];
+    groups = groupByFilter(compared, candidates);
     const plannings = groups.map(async (group) => {
       const plan = await planEvent(compared, group, limited);
       decided.set(group, plan);

@@ -48,6 +48,7 @@ test("returns the problem of a simple filter", async () => {
 test.each([
   ["a filter that is not simple", 'data.labels[name = "bug"]', EVENT],
   ["a filter with a syntax error", "data.(", EVENT],
+  ["an event with a long text", '$contains(data, "lamp")', { data: "x".repeat(250_000) }],
   ["an event with many values", "data = 1", { data: Array.from({ length: 50_000 }, () => 1) }],
 ])("sends %s to a worker each time", async (_, text, data) => {
   const { filter, sent } = setUp();

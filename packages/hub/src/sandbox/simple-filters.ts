@@ -14,8 +14,10 @@ import { once } from "../lib/once.ts";
 export type MarkedResult = FilterResult & { isSimple?: true };
 
 const MAX_KNOWN = 10_000;
-/** The product of the values of an event and the characters of its filters. It takes some milliseconds at most. */
+/** The product of the size of an event and the characters of its filters. It takes some milliseconds at most. */
 const MAX_WORK = 200_000;
+/** So many characters of a text take as long as a value. */
+const CHARACTERS_PER_VALUE = 16;
 
 /** Loaded on first use, so that an idle hub uses less memory. */
 const loadRunFilters = once(
@@ -30,7 +32,7 @@ export function withSimpleFilters(evaluate: Evaluate): Evaluate {
     const characters = expressions.reduce((sum, { length }) => sum + length, 0);
     if (
       expressions.every((expression) => simple.get(expression)) &&
-      !hasMoreValues(data as Json, MAX_WORK / characters)
+      !isLarger(data as Json, MAX_WORK / characters)
     ) {
       const runFilters = await loadRunFilters();
       return { log: [], output: [...(await runFilters(expressions, data as Json))] };
@@ -43,12 +45,13 @@ export function withSimpleFilters(evaluate: Evaluate): Evaluate {
   };
 }
 
-function hasMoreValues(data: Json, limit: number): boolean {
+/** Whether the values of the data, with their texts, exceed the limit. */
+function isLarger(data: Json, limit: number): boolean {
   const pending: Json[] = [data];
-  let values = 0;
+  let size = 0;
   for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
-    values += 1;
-    if (values + pending.length > limit) return true;
+    size += typeof value === "string" ? 1 + value.length / CHARACTERS_PER_VALUE : 1;
+    if (size + pending.length > limit) return true;
     if (typeof value === "object" && value !== null)
       for (const item of Object.values(value)) pending.push(item);
   }

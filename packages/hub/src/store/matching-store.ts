@@ -20,9 +20,12 @@ export interface MatchingRef {
   id: string;
 }
 
-export interface ClaimedMatching extends MatchingRef {
+export interface MatchingClaimRef extends MatchingRef {
   /** How often the event was claimed. It is the fencing token of the claim: 0 for the process that stored it. */
   attempts: number;
+}
+
+export interface ClaimedMatching extends MatchingClaimRef {
   triggers: readonly TriggerKey[];
 }
 
@@ -41,13 +44,13 @@ export interface MatchingClaim {
  * The plan of deferred triggers; see `AppendRequest.plan`. With `plan.deferred`, some of them are still not
  * compared.
  */
-export interface FinishedMatching extends MatchingRef, Pick<ClaimedMatching, "attempts"> {
+export interface FinishedMatching extends MatchingClaimRef {
   revision: number;
   plan: EventPlan;
 }
 
 /**
- * `stale`: the triggers have changed since the plan was computed; the event must be matched again. `gone`:
+ * `stale`: a trigger that matched has changed since the plan was computed; the event must be matched again. `gone`:
  * another process has claimed or matched the event, or it was removed.
  */
 export type MatchingResult =
@@ -60,8 +63,8 @@ export interface MatchingStore {
   claimMatching(claim: MatchingClaim): Promise<{ claimed: ClaimedMatching[]; after: string }>;
   /** Stores verdicts and runs of events in one transaction, and returns one result per event. */
   finishMatching(finished: readonly FinishedMatching[]): Promise<MatchingResult[]>;
-  /** Ends claims: the events can be claimed again from `due` on. */
-  releaseMatching(refs: readonly MatchingRef[], due: number): Promise<void>;
+  /** Moves the end of claims that are still held: to now, to release them, or to later, to renew them. */
+  moveMatching(claims: readonly MatchingClaimRef[], due: number): Promise<void>;
   /** The triggers that are not compared with the event yet. */
   listDeferred(tenant: string, event: string): Promise<TriggerKey[]>;
   /** When the next event can be claimed; null if there is none. */

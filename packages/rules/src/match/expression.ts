@@ -6,7 +6,7 @@ import jsonata from "jsonata";
 import type { Json } from "../json.ts";
 
 const compiled = new Map<string, jsonata.Expression>();
-const MAX_COMPILED = 200;
+const MAX_COMPILED = 1_000;
 /** An expression that takes longer to parse has a large syntax tree, and is not cached. */
 const MAX_CACHED_COMPILE_MS = 2;
 /** Messages are limited because they are stored with verdicts and steps. */
@@ -24,7 +24,12 @@ export function onEachResult(observe: (result: unknown) => void): void {
 /** Throws JSONata's own errors, which `describeError` converts to messages. */
 export function compileExpression(text: string): jsonata.Expression {
   const cached = compiled.get(text);
-  if (cached) return cached;
+  if (cached) {
+    // The least recently used expression is the first one.
+    compiled.delete(text);
+    compiled.set(text, cached);
+    return cached;
+  }
   const start = Date.now();
   const expression = jsonata(text);
   if (onResult) {
@@ -35,7 +40,8 @@ export function compileExpression(text: string): jsonata.Expression {
     );
   }
   if (Date.now() - start > MAX_CACHED_COMPILE_MS) return expression;
-  if (compiled.size >= MAX_COMPILED) compiled.clear();
+  const [oldest] = compiled.keys();
+  if (oldest !== undefined && compiled.size >= MAX_COMPILED) compiled.delete(oldest);
   compiled.set(text, expression);
   return expression;
 }

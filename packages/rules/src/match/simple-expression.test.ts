@@ -40,6 +40,7 @@ it.each([
   "[data.a] = 1",
   "{ 'a': 1 } = data",
   "$eval(data.code)",
+  "$length(data.title) > 5", // makes an array of all characters
   "data.a & data.b = 'x'",
   Array.from({ length: 60 }, (_, n) => `data.n = ${n}`).join(" or "),
 ])("%s is not simple", (text) => {

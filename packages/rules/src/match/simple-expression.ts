@@ -11,16 +11,7 @@ const MAX_NODES = 100;
 const MAX_TEXT = 64;
 
 const COMPARISONS = ["=", "!=", "<", "<=", ">", ">="];
-const FUNCTIONS = [
-  "contains",
-  "exists",
-  "not",
-  "boolean",
-  "count",
-  "length",
-  "lowercase",
-  "uppercase",
-];
+const FUNCTIONS = ["contains", "exists", "not", "boolean", "count", "lowercase", "uppercase"];
 
 /** `ast` is the syntax tree as JSON. */
 export function isSimpleExpression(ast: Json): boolean {

@@ -52,7 +52,7 @@ export const PLACES = {
   listDeletions: "own", countPending: "own", sweep: "own", sweepTenants: "own", sweepRuns: "own", sweepFlows: "own", migrateLegacyFlows: "own", sampleSealed: "own", listSealed: "own", replaceSealed: "own",
   startRun: "own", prepareRun: "own", startInLane: "own", claimRuns: "own", renewRuns: "own", saveProgress: "own",
   nextDue: "own", releaseRuns: "own", measureQueues: "own", saveRunWaits: "own", loadOutput: "own", fireSchedules: "own", nextScheduleDue: "own",
-  claimMatching: "own", finishMatching: "own", releaseMatching: "own", nextMatchingDue: "own", countMatching: "own",
+  claimMatching: "own", finishMatching: "own", moveMatching: "own", nextMatchingDue: "own", countMatching: "own",
   leaseConnections: "own", renewConnections: "own", finishConnection: "own", dropFormerServers: "own",
   saveSubscriptions: "own", nextConnectionDue: "own", releaseConnections: "own",
   stageCallbackToken: "own", confirmCallbackToken: "own", rejectCallbackToken: "own", findCallbackToken: "own",

@@ -225,7 +225,9 @@ export function matchingContract(it: It): void {
   it("releases claims", async ({ store, notices }) => {
     const [id = ""] = await defer(store);
     await claim(store);
-    await store.releaseMatching([{ tenant: "acme", id }], START + 7);
+    await store.moveMatching([{ tenant: "acme", id, attempts: 0 }], START + 5);
+    expect(await store.nextMatchingDue()).toBe(START + CLAIM); // only the latest claim is valid
+    await store.moveMatching([{ tenant: "acme", id, attempts: 1 }], START + 7);
     expect(await store.nextMatchingDue()).toBe(START + 7);
     expect(await allNotices({ store, notices })).toContainEqual({
       topic: "matching",

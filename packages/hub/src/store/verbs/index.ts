@@ -84,8 +84,8 @@ import {
   countMatching,
   finishMatching,
   listDeferred,
+  moveMatching,
   nextMatchingDue,
-  releaseMatching,
 } from "./matching.ts";
 import {
   createOAuthGrant,
@@ -272,7 +272,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   appendEvents: writes((batch, quota) => appendEvents(dialect, batch, quota)),
   claimMatching: writes((claim) => claimMatching(dialect, claim)),
   finishMatching: writes((finished) => finishMatching(dialect, finished)),
-  releaseMatching: writes((refs, due) => releaseMatching(dialect, refs, due)),
+  moveMatching: writes((claims, due) => moveMatching(dialect, claims, due)),
   listDeferred: reads(listDeferred),
   nextMatchingDue: reads(nextMatchingDue),
   countMatching: reads(countMatching),

@@ -4,6 +4,7 @@ import type {
   DeferredMatch,
   FinishedMatching,
   MatchingClaim,
+  MatchingClaimRef,
   MatchingRef,
   MatchingResult,
   TriggerKey,
@@ -14,6 +15,7 @@ import {
   first,
   inLists,
   insert,
+  keyRows,
   notify,
   query,
   together,
@@ -23,7 +25,7 @@ import { verdictBytes } from "../stored-size.ts";
 import type { PlannedEvent } from "./breakers.ts";
 import { notifyChanged } from "./claim-events.ts";
 import { isOfConnection, storePlans } from "./event-plans.ts";
-import { lockTenants } from "./lock-tenants.ts";
+import { lockTenants, type TenantHead } from "./lock-tenants.ts";
 import { updateEventStatus } from "./run-events.ts";
 
 const writeTriggers = (triggers: readonly TriggerKey[]): string =>
@@ -130,6 +132,40 @@ function* takeRow({
     : undefined;
 }
 
+/** The events whose runs would start a version of a flow that is not published any more. */
+function* findStale(
+  dialect: Dialect,
+  finished: readonly FinishedMatching[],
+  heads: ReadonlyMap<string, TenantHead>,
+): Verb<Set<FinishedMatching>> {
+  const stale = new Set<FinishedMatching>();
+  const outdated = finished.filter(({ tenant, revision }) => {
+    const head = heads.get(tenant);
+    return head !== undefined && head.deleted_at === null && head.triggers_rev !== revision;
+  });
+  const matchedOf = ({ plan }: FinishedMatching) => plan.verdicts.filter(({ matched }) => matched);
+  const keys = outdated.flatMap((event) =>
+    matchedOf(event).map(({ flow_id, node_id }) => [flow_id, node_id]),
+  );
+  const versions = new Map<string, number>();
+  for (const { values, params } of keyRows(keys, dialect))
+    for (const { flow_id, node_id, version } of yield* query<TriggerKey & { version: number }>(
+      `SELECT t.flow_id, t.node_id, t.version FROM (VALUES ${values}) k JOIN triggers t ` +
+        "ON t.flow_id = k.column1 AND t.node_id = k.column2 WHERE t.active = 1",
+      params,
+    ))
+      versions.set(JSON.stringify([flow_id, node_id]), version);
+  for (const event of outdated)
+    if (
+      matchedOf(event).some(
+        ({ flow_id, node_id, version }) =>
+          versions.get(JSON.stringify([flow_id, node_id])) !== version,
+      )
+    )
+      stale.add(event);
+  return stale;
+}
+
 export function* finishMatching(
   dialect: Dialect,
   finished: readonly FinishedMatching[],
@@ -138,10 +174,8 @@ export function* finishMatching(
     dialect,
     finished.map(({ tenant }) => tenant),
   );
-  const isStale = ({ tenant, revision }: FinishedMatching) => {
-    const head = heads.get(tenant);
-    return head !== undefined && head.deleted_at === null && head.triggers_rev !== revision;
-  };
+  const stale = yield* findStale(dialect, finished, heads);
+  const isStale = (event: FinishedMatching) => stale.has(event);
   const current = finished.filter((event) => !isStale(event));
   const rows = yield* together(current.map(takeRow));
   const matched = new Map(rows.flatMap((row) => (row ? [[row.id, row]] : [])));
@@ -205,24 +239,24 @@ function* saveStatus(dialect: Dialect, planned: readonly PlannedEvent[]): Verb<v
   }
 }
 
-export function* releaseMatching(
+export function* moveMatching(
   dialect: Dialect,
-  refs: readonly MatchingRef[],
+  claims: readonly MatchingClaimRef[],
   due: number,
 ): Verb<void> {
   yield* lockTenants(
     dialect,
-    refs.map(({ tenant }) => tenant),
+    claims.map(({ tenant }) => tenant),
   );
-  for (const [tenant, ofTenant] of Map.groupBy(refs, ({ tenant }) => tenant)) {
-    const ids = ofTenant.map(({ id }) => id).toSorted();
-    for (const { list, params } of inLists(ids, dialect, 2))
-      yield* execute(
-        `UPDATE matching_events SET due_at = ? WHERE tenant_id = ? AND event_id IN ${list}`,
-        [due, tenant, ...params],
-      );
-  }
-  if (refs.length > 0) yield* notify({ topic: "matching", due });
+  yield* together(
+    claims.map(({ tenant, id, attempts }) =>
+      execute(
+        "UPDATE matching_events SET due_at = ? WHERE tenant_id = ? AND event_id = ? AND attempts = ?",
+        [due, tenant, id, attempts],
+      ),
+    ),
+  );
+  if (claims.length > 0) yield* notify({ topic: "matching", due });
 }
 
 /** The triggers that are not compared with the event yet. */
