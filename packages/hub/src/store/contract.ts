@@ -32,6 +32,7 @@ import { runLanesContract } from "./contract/run-lanes.ts";
 import { runModelContract } from "./contract/run-model.ts";
 import { runProgressContract } from "./contract/run-progress.ts";
 import { runQueueReadsContract } from "./contract/run-queue-reads.ts";
+import { runUsageContract } from "./contract/run-usage.ts";
 import { runsContract } from "./contract/runs.ts";
 import { saveFlowsContract } from "./contract/save-flows.ts";
 import { schedulesContract } from "./contract/schedules.ts";
@@ -83,6 +84,7 @@ const suites: Record<string, Suite> = {
   "callback tokens": callbackTokensContract,
   runs: runsContract,
   countRuns: runCountsContract,
+  "the bytes of ended runs": runUsageContract,
   "the queue and the waits": runQueueReadsContract,
   "the run queue": runClaimsContract,
   "the run store": runProgressContract,

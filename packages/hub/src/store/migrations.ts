@@ -897,4 +897,17 @@ export const migrations: readonly Migration[] = [
     name: "stored bytes of events",
     statements: ["ALTER TABLE events ADD COLUMN stored BIGINT"],
   },
+  {
+    // The bytes of an ended run with its steps, which `run_usage` sums; see verbs/run-usage.ts. Null: it has not
+    // ended, or ended before this migration.
+    name: "stored bytes of runs",
+    statements: [
+      "ALTER TABLE runs ADD COLUMN stored BIGINT",
+      "CREATE INDEX runs_stored ON runs (tenant_id, id) WHERE stored IS NOT NULL",
+      `CREATE TABLE run_usage (
+        tenant_id TEXT PRIMARY KEY,
+        bytes BIGINT NOT NULL
+      ) CLUSTERED`,
+    ],
+  },
 ];

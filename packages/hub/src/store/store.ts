@@ -271,6 +271,8 @@ export interface Tenant extends TenantSettings {
   pending: number;
   /** The stored bytes of all events; see stored-size.ts. */
   bytes: number;
+  /** The stored bytes of all ended runs; see verbs/run-usage.ts. */
+  runs_bytes: number;
   /** Whether the tenant's data is being deleted. */
   deleting: boolean;
 }

@@ -1,11 +1,12 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "./backends/sqlite.ts";
+import { claim, sampleRun, sampleStep, save } from "./contract/run-sample.ts";
 import { sampleEvent } from "./contract/sample.ts";
 import type { PlannedVerdict } from "./run-store.ts";
-import type { NewEvent } from "./store.ts";
+import type { NewEvent, Store } from "./store.ts";
 
 /** JSON as webhooks send it, half of which is random. */
 const payload = (bytes: number): Uint8Array =>
@@ -27,6 +28,11 @@ const verdicts = (count: number): PlannedVerdict[] =>
       { on: "param", path: "issue.number", holds: false, message: "issue.number is 7, wanted 12" },
     ],
   }));
+
+async function usedBytes(store: Store): Promise<number> {
+  const size = await store.measureSize();
+  return size.bytes - (size.free ?? 0);
+}
 
 interface Shape {
   title: string;
@@ -50,11 +56,7 @@ test.each<Shape>([
 ])("the counted bytes of $title are those of the file, within 30 %", async (shape) => {
   const { count, batch = 1, bytes, verdictCount = 0 } = shape;
   const store = openSqlite(join(tempFolder(), "hub.db"));
-  const usedBytes = async () => {
-    const size = await store.measureSize();
-    return size.bytes - (size.free ?? 0);
-  };
-  const empty = await usedBytes();
+  const empty = await usedBytes(store);
   for (let at = 0; at < count; at += batch)
     await store.appendEvents(
       await Promise.all(
@@ -81,7 +83,56 @@ test.each<Shape>([
       null,
     );
   const counted = (await store.getTenant("acme"))?.bytes ?? 0;
-  const used = (await usedBytes()) - empty;
+  const used = (await usedBytes(store)) - empty;
+  await store.close();
+  expect(counted / used).toBeGreaterThan(0.7);
+  expect(counted / used).toBeLessThan(1.3);
+});
+
+interface RunShape {
+  title: string;
+  count: number;
+  steps: number;
+  bytes: number;
+  /** Whether the steps are stored before the run ends, as those of long runs are. */
+  isLong?: boolean;
+}
+
+test.each<RunShape>([
+  { title: "small runs", count: 3_000, steps: 3, bytes: 40 },
+  {
+    title: "small runs whose steps are stored first",
+    count: 1_000,
+    steps: 3,
+    bytes: 40,
+    isLong: true,
+  },
+  { title: "runs with many steps", count: 40, steps: 200, bytes: 100 },
+  { title: "runs with steps of 1 KB", count: 1_000, steps: 3, bytes: 1_000, isLong: true },
+  { title: "runs with steps of 3 KB", count: 500, steps: 3, bytes: 3_000 },
+  { title: "runs with steps of 5 KB", count: 300, steps: 3, bytes: 5_000 },
+  { title: "runs with steps of 10 KB", count: 300, steps: 3, bytes: 10_000, isLong: true },
+  { title: "runs with steps of 1 MB", count: 6, steps: 3, bytes: 1_000_000 },
+])("the counted bytes of $title are those of the file, within 30 %", async (shape) => {
+  const store = openSqlite(join(tempFolder(), "hub.db"));
+  const empty = await usedBytes(store);
+  const output = { text: "x".repeat(shape.bytes) };
+  for (let at = 0; at < shape.count; at += 10) {
+    const steps = Array.from({ length: shape.steps }, (_, nth) =>
+      sampleStep({ nth, node_id: `node_${nth}`, output }),
+    );
+    await store.queueRuns(Array.from({ length: 10 }, () => sampleRun({ flow_id: randomUUID() })));
+    const runs = await claim(store, { limit: 10 });
+    const started = { status: "running", port: null, output: null } as const;
+    if (shape.isLong)
+      for (const step of steps) {
+        await save(store, runs, { steps: [{ ...step, ...started }] });
+        await save(store, runs, { steps: [step] });
+      }
+    await save(store, runs, { steps, next: { status: "succeeded", output } });
+  }
+  const counted = (await store.getTenant("acme"))?.runs_bytes ?? 0;
+  const used = (await usedBytes(store)) - empty;
   await store.close();
   expect(counted / used).toBeGreaterThan(0.7);
   expect(counted / used).toBeLessThan(1.3);

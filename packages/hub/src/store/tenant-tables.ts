@@ -283,6 +283,7 @@ export const tenantTables: readonly TenantTable[] = [
       ...["run_key", "token_id", "depth", "chain", "gathered_count", "lane", "lane_limit"],
       ...["gather_lane", "due_at", "worker", "lease_until", "claims", "idle_claims"],
       ...["cancel_asked", "woken", "followed_until", "input_start", "output_start"],
+      "stored",
     ],
     owned: [
       {
@@ -349,6 +350,8 @@ export const tenantTables: readonly TenantTable[] = [
   },
   { name: "packs", key: ["seq", "part"], omitted: ["codec", "events", "body"] },
   { name: "pending_types", key: ["type"], omitted: ["count"] },
+  // Last, because the runs that are being deleted may end.
+  { name: "run_usage", key: [], omitted: ["bytes"] },
 ];
 
 /** Exported, but not deleted: with the ids in these rows, the hub still rejects late webhooks. */

@@ -53,8 +53,8 @@ const combinedVerbs = ({
   /** The store of the tenant has its counters; the registry has everything else. */
   const withCounters = async (tenant: Tenant): Promise<Tenant> => {
     const stored = await storeOf(tenant.id).getTenant(tenant.id);
-    const { seq, pruned_seq, pending, bytes } = stored ?? tenant;
-    return { ...tenant, seq, pruned_seq, pending, bytes };
+    const { seq, pruned_seq, pending, bytes, runs_bytes } = stored ?? tenant;
+    return { ...tenant, seq, pruned_seq, pending, bytes, runs_bytes };
   };
   return {
     async appendEvents(batch, quota) {

@@ -43,7 +43,7 @@ const update = (
 
 export function registryContract(it: It): void {
   it("creates a tenant once, and updates only the given fields", async ({ store }) => {
-    const counters = { seq: 0, pruned_seq: 0, pending: 0, bytes: 0, ...NO_SETTINGS };
+    const counters = { seq: 0, pruned_seq: 0, pending: 0, bytes: 0, runs_bytes: 0, ...NO_SETTINGS };
     expect(await store.getTenant("acme")).toBeUndefined();
     expect(await store.putTenant({ id: "acme", at: START })).toEqual({
       id: "acme",
@@ -76,6 +76,7 @@ export function registryContract(it: It): void {
       pruned_seq: 0,
       pending: 1,
       bytes: expect.any(Number),
+      runs_bytes: 0,
       ...NO_SETTINGS,
     });
   });

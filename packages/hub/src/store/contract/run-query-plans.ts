@@ -95,11 +95,11 @@ export const runPlanCases: RunPlanCase[] = [
   { operation: "renewing leases", verb: (d) => verbTable(d).renewRuns.run(lease, [RUNNING, "run-03500"]), indexes: ["runs"] },
   { operation: "releasing runs", verb: (d) => verbTable(d).releaseRuns.run("worker-7", START), indexes: ["runs_worker", ...EVENT_STATUS] },
   { operation: "the time of the next due run", verb: (d) => verbTable(d).nextDue.run(), indexes: ["queues_due", "runs_leased"] },
-  { operation: "saving progress", verb: (d) => verbTable(d).saveProgress.run([save, { ...save, run: "run-01500" }]), indexes: ["runs_called", "runs_lane", ...EVENT_STATUS] },
+  { operation: "saving progress", verb: (d) => verbTable(d).saveProgress.run([save, { ...save, run: "run-01500" }]), indexes: ["runs_called", "runs_lane", "steps", ...EVENT_STATUS] },
   { operation: "queueing runs", verb: (d) => verbTable(d).queueRuns.run(queued), indexes: ["runs_key", "runs_gather", ...EVENT_STATUS] },
-  { operation: "queueing runs in limited lanes", verb: (d) => verbTable(d).queueRuns.run(limited), indexes: ["runs_lane", ...EVENT_STATUS] },
+  { operation: "queueing runs in limited lanes", verb: (d) => verbTable(d).queueRuns.run(limited), indexes: ["runs_lane", "steps", ...EVENT_STATUS] },
   { operation: "starting a run", verb: (d) => verbTable(d).startRun.run(sampleRun({ key: "key" }), lease), indexes: ["runs_key", "runs", "flow_versions"] },
-  { operation: "starting a run in a limited lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ key: "key", limit: { lane: "lane-14", max: 1, whenFull: "replace" } }), lease), indexes: ["runs_key", "runs_lane", ...EVENT_STATUS] },
+  { operation: "starting a run in a limited lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ key: "key", limit: { lane: "lane-14", max: 1, whenFull: "replace" } }), lease), indexes: ["runs_key", "runs_lane", "steps", ...EVENT_STATUS] },
   { operation: "starting a run in an empty lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ limit: { lane: "empty", max: 1 } }), lease), indexes: ["runs_lane", "runs", "flow_versions"] },
   { operation: "cancelling a run", verb: (d) => verbTable(d).cancelRun.run(tenant, "run-00002", START), indexes: ["runs_called", "steps", "runs_lane", ...EVENT_STATUS] },
   { operation: "retrying a run", verb: (d) => verbTable(d).retryRun.run(tenant, "run-00003", START), indexes: ["steps", ...EVENT_STATUS] },
@@ -199,7 +199,7 @@ export const FILL_RUNS = [
      CASE WHEN n % 2 = 1 THEN 'tool-' || n END, CASE WHEN n % 2 = 0 THEN 'source-' || (n % 100) END,
      CASE WHEN n % 4 = 0 THEN 'type-' || n END, 1, '{}' FROM series`,
   `${series(30_000)} INSERT INTO runs (id, tenant_id, app, flow_id, version, trigger_node, cause, run_key, event_id, token_id, parent_run, depth, input,
-     gathered, gathered_count, lane, lane_limit, gather_lane, status, due_at, worker, lease_until, claims, created_at, started_at, finished_at)
+     gathered, gathered_count, lane, lane_limit, gather_lane, status, due_at, worker, lease_until, claims, created_at, started_at, finished_at, stored)
    SELECT ${RUN_ID}, CASE WHEN n % 10 = 9 THEN 'tenant-' || (n % 100) ELSE '${tenant}' END, 'app-' || (n % 1000), 'flow-' || (n % 1000), 1,
      '', 'event', CASE WHEN n % 5 = 0 THEN 'key-' || n END, 'id-' || n,
      CASE WHEN n % 11 = 0 THEN 'token-' || (n % 50) END, CASE WHEN n % 500 = 0 THEN 'run-00002' END, 0, '{}', '[]', 0,
@@ -208,7 +208,8 @@ export const FILL_RUNS = [
        WHEN n % 60 = 3 THEN 'failed' ELSE 'succeeded' END,
      CASE WHEN n % 12 = 1 THEN ${START} + n WHEN n % 24 = 7 THEN NULL ELSE n END, CASE WHEN n % 500 = 0 THEN 'worker-' || ((n / 500) % 10) END,
      CASE WHEN n = 1000 THEN 1 WHEN n % 500 = 0 THEN ${START} + n ELSE 0 END, CASE WHEN n % 6 = 2 AND n % 500 > 0 THEN 0 ELSE 1 END, n, n,
-     CASE WHEN n % 500 = 0 OR n % 6 IN (1, 2) OR n % 30 = 4 THEN NULL ELSE n END
+     CASE WHEN n % 500 = 0 OR n % 6 IN (1, 2) OR n % 30 = 4 THEN NULL ELSE n END,
+     CASE WHEN n < 29000 OR n % 500 = 0 OR n % 6 IN (1, 2) OR n % 30 = 4 THEN NULL ELSE 700 END
    FROM series`,
   `${series(5000)} INSERT INTO breakers (tenant_id, flow_id, node_id, since, fired, tripped_at)
    SELECT 'tenant-' || n, 'flow-' || (n % 1000), 'node-' || n, 0, 1, 1 FROM series`,

@@ -25,6 +25,7 @@ import { isOfConnection, storePlans } from "./event-plans.ts";
 import { packCheckResult } from "./event-rows.ts";
 import { lockOrCreateTenants, type TenantHead } from "./lock-tenants.ts";
 import { type DeferredEvent, deferMatching } from "./matching.ts";
+import { countEnded, type EndedRun } from "./run-usage.ts";
 
 interface EventPosition {
   id: string;
@@ -148,9 +149,11 @@ export function* appendEvents(
   });
   yield* insert("events", EVENT_COLUMNS, events);
   yield* insert("packs", PACK_COLUMNS, packs);
-  const tripped = yield* storePlans(dialect, planned);
+  const ended: EndedRun[] = [];
+  const tripped = yield* storePlans(dialect, planned, ended);
   yield* deferMatching(dialect, deferred);
   yield* incrementCounters(growths, heads);
+  yield* countEnded(dialect, ended);
   for (const tenant of growths.keys())
     yield* notify({ topic: "events", tenant, seq: (heads.get(tenant) as TenantHead).seq });
   return tripped.length === 0 ? outcomes : outcomes.map((outcome) => addTripped(outcome, tripped));

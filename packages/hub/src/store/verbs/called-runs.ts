@@ -4,6 +4,7 @@ import { type Dialect, inLists, notify, query, type Verb } from "../sql.ts";
 import { closeSteps } from "./close-steps.ts";
 import { notifyEnded } from "./notify-ended.ts";
 import type { RunRow } from "./run-rows.ts";
+import { type EndedRun, SET_STORED } from "./run-usage.ts";
 
 /**
  * The progress of a called run counts as progress of its callers. Resets `idle_claims`, where it is above
@@ -45,14 +46,14 @@ function* readIdleClaims(dialect: Dialect, runs: readonly string[]): Verb<RunWit
 /**
  * Cancels the runs that `callers`, which have ended, have called. If a worker executes a called run,
  * requests its cancellation. No lane or event is updated, because called runs have none. The transaction
- * must not have locked a queue; see run-queues.ts.
+ * must not have locked a queue; see run-queues.ts. Returns the runs that have ended; the caller counts them.
  */
 export function* cancelCalledRuns(
   dialect: Dialect,
   callers: readonly string[],
   at: number,
-): Verb<void> {
-  const ended: string[] = [];
+): Verb<EndedRun[]> {
+  const ended: EndedRun[] = [];
   for (const { list, params } of inLists(callers, dialect, 0)) {
     const called = yield* query<Pick<RunRow, "id" | "tenant_id" | "status" | "started_at">>(
       `SELECT id, tenant_id, status, started_at FROM runs WHERE parent_run IN ${list} AND finished_at IS NULL ` +
@@ -66,14 +67,16 @@ export function* cancelCalledRuns(
         yield* notify({ topic: "run_cancel", run: id });
         continue;
       }
-      yield* query(
-        "UPDATE runs SET status = 'cancelled', cancel_asked = 1, finished_at = ? WHERE id = ?",
-        [at, id],
-      );
       yield* closeSteps(id, at, (node) => openStepError("cancelled", node));
+      yield* query(
+        `UPDATE runs SET status = 'cancelled', cancel_asked = 1, finished_at = ?, ${SET_STORED} WHERE id = ?`,
+        [at, 0, id],
+      );
       yield* notifyEnded(run, "cancelled", at);
-      ended.push(id);
+      ended.push(run);
     }
   }
-  if (ended.length > 0) yield* cancelCalledRuns(dialect, ended, at);
+  if (ended.length === 0) return [];
+  const ids = ended.map(({ id }) => id);
+  return [...ended, ...(yield* cancelCalledRuns(dialect, ids, at))];
 }

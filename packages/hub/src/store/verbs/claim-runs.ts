@@ -36,6 +36,7 @@ import {
   toClaimedStep,
   toRun,
 } from "./run-rows.ts";
+import { countEnded, type EndedRun, SET_STORED } from "./run-usage.ts";
 
 /**
  * The maximum number of passes of one `claimOfFlow` call: a pass may find only runs that must be
@@ -69,11 +70,12 @@ export function* claimRuns(
   limit: number,
   shares: ClaimShares,
 ): Verb<Reads<ClaimedRun[]>> {
-  const { expired, suspect } = yield* requeueExpired(dialect, lease, limit);
+  const { expired, ended, suspect } = yield* requeueExpired(dialect, lease, limit);
   const claimed = suspect
     ? [suspect]
     : yield* claimDue({ dialect, lease, draft: shares.draft() }, limit);
   yield* updateEventStatus(dialect, [...expired, ...claimed]);
+  yield* countEnded(dialect, ended);
   return hydrate(cache, claimed);
 }
 
@@ -169,6 +171,12 @@ type ExpiredRun = Pick<
   | "started_at"
 >;
 
+/** Runs whose lease has expired. Those in `ended` have failed, or were cancelled because their caller failed. */
+interface Requeued {
+  expired: readonly ExpiredRun[];
+  ended: readonly EndedRun[];
+}
+
 /**
  * Requeues runs whose lease has expired. A run with `MAX_DEATHS` or `MAX_IDLE_CLAIMS` claims without
  * progress fails instead. Of the suspects, only the one with the greatest call depth is claimed, on trial. The leases of
@@ -179,23 +187,23 @@ function* requeueExpired(
   dialect: Dialect,
   { worker, now, until }: RunLease,
   limit: number,
-): Verb<{ expired: ExpiredRun[]; suspect?: RunRow | undefined }> {
+): Verb<Requeued & { suspect?: RunRow | undefined }> {
   const found = yield* findExpired(dialect, now, limit);
-  if (found.length === 0) return { expired: [] };
+  if (found.length === 0) return { expired: [], ended: [] };
   const killer = found.some((run) => isOnTrial(run)) ? yield* findKiller(worker) : undefined;
   const isStuck = ({ id, idle_claims }: LostRun) => id === killer || idle_claims >= MAX_IDLE_CLAIMS;
   const isSuspect = (run: LostRun) => run.idle_claims >= MAX_SHARED_CLAIMS && !isStuck(run);
   const suspects = found.some(isSuspect)
     ? (yield* findExpired(dialect, now, MAX_SET_ASIDE)).filter(isSuspect)
     : [];
-  const expired = yield* requeue(
+  const requeued = yield* requeue(
     dialect,
     found.filter((run) => !isSuspect(run)),
     found.filter(isStuck).map(idOf),
     now,
   );
   const [deepest, ...others] = suspects.sort((a, b) => b.depth - a.depth);
-  if (!deepest) return { expired };
+  if (!deepest) return requeued;
   const trialEnd = now + trialTime(deepest, until - now);
   for (const { list, params } of inLists(others.map(idOf), dialect, 1))
     yield* query(`UPDATE runs SET lease_until = ?, worker = NULL WHERE id IN ${list}`, [
@@ -208,7 +216,7 @@ function* requeueExpired(
     now,
     deepest.id,
   ]);
-  return { expired, suspect };
+  return { ...requeued, suspect };
 }
 
 /** A run whose lease has expired. */
@@ -273,7 +281,7 @@ function* requeue(
   lost: readonly { id: string }[],
   stuckIds: readonly string[],
   now: number,
-): Verb<ExpiredRun[]> {
+): Verb<Requeued> {
   const expired: ExpiredRun[] = [];
   for (const { list, params } of inLists(lost.map(idOf), dialect, 0))
     expired.push(
@@ -289,8 +297,9 @@ function* requeue(
     dialect,
     expired.filter(({ id }) => stuckIds.includes(id)),
   );
+  const ended: EndedRun[] = [...stuck];
   if (stuck.length > 0) {
-    yield* cancelCalledRuns(dialect, stuck.map(idOf), now);
+    ended.push(...(yield* cancelCalledRuns(dialect, stuck.map(idOf), now)));
     yield* lockQueues(
       dialect,
       expired.map(({ tenant_id }) => tenant_id),
@@ -298,7 +307,7 @@ function* requeue(
   }
   for (const run of stuck) yield* failStuck(dialect, run, now, dueTimes);
   yield* saveDueTimes(dueTimes);
-  return expired;
+  return { expired, ended };
 }
 
 /**
@@ -328,11 +337,11 @@ function* failStuck(
       "the run finished a step. The step may need too much memory or computing time.",
   };
   const open = yield* closeSteps(run.id, now, (node_id) => ({ ...error, node_id }));
-  yield* query("UPDATE runs SET status = 'failed', error = ?, finished_at = ? WHERE id = ?", [
-    JSON.stringify(open.length === 1 ? { ...error, node_id: open[0] } : error),
-    now,
-    run.id,
-  ]);
+  const json = JSON.stringify(open.length === 1 ? { ...error, node_id: open[0] } : error);
+  yield* query(
+    `UPDATE runs SET status = 'failed', error = ?, finished_at = ?, ${SET_STORED} WHERE id = ?`,
+    [json, now, json.length, run.id],
+  );
   yield* admitNext(dialect, run, now, dueTimes);
   yield* notifyEnded(run, "failed", now);
 }

@@ -8,6 +8,7 @@ import { previewRun, REMOVED_BY_RETENTION } from "./read-runs.ts";
 import { updateEventStatus } from "./run-events.ts";
 import { addDueTime, admitNext, type DueTimes, lockQueues, saveDueTimes } from "./run-queues.ts";
 import { RUN_FIELDS, type RunRow } from "./run-rows.ts";
+import { type CountedRun, countEnded, discountRuns, SET_STORED } from "./run-usage.ts";
 
 export function* cancelRun(
   dialect: Dialect,
@@ -21,19 +22,20 @@ export function* cancelRun(
     yield* query("UPDATE runs SET cancel_asked = 1 WHERE id = ?", [id]);
     yield* notify({ topic: "run_cancel", run: id });
   } else {
-    yield* cancelCalledRuns(dialect, [id], at);
+    const called = yield* cancelCalledRuns(dialect, [id], at);
     yield* lockQueues(dialect, [tenant]);
-    yield* query(
-      "UPDATE runs SET status = 'cancelled', cancel_asked = 1, finished_at = ? WHERE id = ?",
-      [at, id],
-    );
     yield* closeSteps(id, at, (node) => openStepError("cancelled", node));
+    yield* query(
+      `UPDATE runs SET status = 'cancelled', cancel_asked = 1, finished_at = ?, ${SET_STORED} WHERE id = ?`,
+      [at, 0, id],
+    );
     // If the run was admitted to its lane, the next held run is admitted instead.
     const dueTimes: DueTimes = new Map();
     if (row.status === "queued") yield* admitNext(dialect, row, at, dueTimes);
     yield* saveDueTimes(dueTimes);
     yield* notifyEnded(row, "cancelled", at);
     yield* updateEventStatus(dialect, [row]);
+    yield* countEnded(dialect, [row, ...called]);
   }
   return yield* previewRun(tenant, id);
 }
@@ -47,6 +49,7 @@ export function* retryRun(
   const row = yield* lockRun(dialect, tenant, id);
   if (row?.status !== "failed" && row?.status !== "cancelled") return undefined;
   if (row.worker === REMOVED_BY_RETENTION) return undefined;
+  const counted = yield* query<CountedRun>("SELECT tenant_id, stored FROM runs WHERE id = ?", [id]);
   // A retried step is executed again as a new attempt. The record of the failed attempt stays.
   yield* query(
     "UPDATE steps SET status = 'retried' WHERE run_id = ? AND status IN ('failed', 'running', 'waiting')",
@@ -55,13 +58,14 @@ export function* retryRun(
   yield* query("DELETE FROM steps WHERE run_id = ? AND status = 'skipped'", [id]);
   yield* query(
     "UPDATE runs SET status = 'queued', due_at = ?, cancel_asked = 0, idle_claims = 0, " +
-      "error = 'null', finished_at = NULL WHERE id = ?",
+      "error = 'null', finished_at = NULL, stored = NULL WHERE id = ?",
     [at, id],
   );
   const dueTimes: DueTimes = new Map();
   addDueTime(dueTimes, row, at);
   yield* saveDueTimes(dueTimes);
   yield* updateEventStatus(dialect, [row]);
+  yield* discountRuns(counted);
   return yield* previewRun(tenant, id);
 }
 

@@ -6,6 +6,7 @@ import type { NewEvent } from "../store.ts";
 import { loadLoopGuard, type PlannedEvent } from "./breakers.ts";
 import { addRuns } from "./queue-runs.ts";
 import { markEventsPending, type updateEventStatus } from "./run-events.ts";
+import type { EndedRun } from "./run-usage.ts";
 
 const VERDICT_COLUMNS = [
   "tenant_id",
@@ -34,10 +35,11 @@ export const isOfConnection = ({
 }: Pick<NewEvent, "source" | "source_id">): boolean =>
   source === source_id && /-[a-z2-9]{6}$/.test(source);
 
-/** Returns the triggers that were stopped by a circuit breaker. */
+/** Returns the triggers that were stopped by a circuit breaker. Adds the runs that were replaced to `ended`. */
 export function* storePlans(
   dialect: Dialect,
   planned: readonly PlannedEvent[],
+  ended: EndedRun[],
   updateEvents: typeof updateEventStatus = markEventsPending,
 ): Verb<TrippedTrigger[]> {
   // No trigger listens to most events.
@@ -45,7 +47,8 @@ export function* storePlans(
   const guard = yield* loadLoopGuard(dialect, planned);
   const runs = planned.flatMap((event) => event.runs);
   // An input may be gathered into an existing run; the event is then linked to that run.
-  const ids = runs.length === 0 ? [] : yield* addRuns(dialect, runs, { updateEvents, guard });
+  const ids =
+    runs.length === 0 ? [] : yield* addRuns(dialect, runs, { ended, updateEvents, guard });
   let nextRun = 0;
   const verdicts: Value[][] = [];
   const firings = new Map<string, Value[]>();

@@ -7,6 +7,7 @@ import { type Dialect, execute, inLists, query, type Verb } from "../sql.ts";
 import { notifyEnded } from "./notify-ended.ts";
 import { ADMIT, addDueTime, type DueTimes } from "./run-queues.ts";
 import type { RunRow } from "./run-rows.ts";
+import { SET_STORED } from "./run-usage.ts";
 
 /** The number of queued, held and running runs of each lane, including those of this batch. */
 export type LaneOccupancy = Map<string, number>;
@@ -51,6 +52,7 @@ export function* canStartNow({ tenant, limit }: NewRun, now: number): Verb<boole
 type WaitingRun = Pick<
   RunRow,
   | "id"
+  | "tenant_id"
   | "app"
   | "flow_id"
   | "status"
@@ -63,7 +65,7 @@ type WaitingRun = Pick<
 
 /**
  * In `replace` lanes, cancels the runs that wait when a new run arrives, unless they have started
- * before or the lane has capacity for them. Returns the cancelled runs.
+ * before or the lane has capacity for them. Returns the cancelled runs; the caller counts their bytes.
  */
 export function* replaceWaiting(
   dialect: Dialect,
@@ -78,27 +80,27 @@ export function* replaceWaiting(
     const { lane, max } = limit;
     // Locked before the running runs are counted: a worker that is claiming one of these commits first.
     const waiting = yield* query<WaitingRun>(
-      `SELECT id, app, flow_id, status, due_at, claims, started_at, event_id, gathered_count ${IN_LANE} IN ('queued', 'held') ` +
+      `SELECT id, tenant_id, app, flow_id, status, due_at, claims, started_at, event_id, gathered_count ${IN_LANE} IN ('queued', 'held') ` +
         `AND id <> ? ORDER BY id${dialect.forUpdate}`,
       [tenant, lane, id],
     );
     waiting.sort((a, b) => a.due_at - b.due_at || (a.id < b.id ? -1 : 1));
     const capacity = max - (yield* countInLane("= 'running'", tenant, lane, max));
     const superseded = waiting.slice(capacity).filter(({ claims }) => claims === 0);
-    for (const { list, params } of inLists(superseded.map(idOf), dialect, 2))
+    const error = JSON.stringify(replacedBy(id));
+    for (const { list, params } of inLists(superseded.map(idOf), dialect, 3))
       yield* execute(
-        `UPDATE runs SET status = 'cancelled', error = ?, finished_at = ? WHERE id IN ${list}`,
-        [JSON.stringify(replacedBy(id)), at, ...params],
+        `UPDATE runs SET status = 'cancelled', error = ?, finished_at = ?, ${SET_STORED} WHERE id IN ${list}`,
+        [error, at, error.length, ...params],
       );
-    for (const run of superseded)
-      yield* notifyEnded({ ...run, tenant_id: tenant }, "cancelled", at);
+    for (const run of superseded) yield* notifyEnded(run, "cancelled", at);
     replaced.push(...superseded);
 
     // Held runs that were locked here are admitted here: a run that ends concurrently skips locked rows.
     const held = waiting.filter((run) => run.status === "held" && !superseded.includes(run));
     for (const { list, params } of inLists(held.map(idOf), dialect, 0))
       yield* execute(`UPDATE runs SET ${ADMIT} WHERE id IN ${list}`, params);
-    for (const run of held) addDueTime(dueTimes, { ...run, tenant_id: tenant }, at);
+    for (const run of held) addDueTime(dueTimes, run, at);
   }
   return replaced;
 }

@@ -27,6 +27,7 @@ import { notifyChanged } from "./claim-events.ts";
 import { isOfConnection, storePlans } from "./event-plans.ts";
 import { lockTenants, type TenantHead } from "./lock-tenants.ts";
 import { updateEventStatus } from "./run-events.ts";
+import { countEnded, type EndedRun } from "./run-usage.ts";
 
 const writeTriggers = (triggers: readonly TriggerKey[]): string =>
   JSON.stringify(triggers.map(({ flow_id, node_id }) => [flow_id, node_id]));
@@ -185,12 +186,14 @@ export function* finishMatching(
     const { received_at: at } = row;
     return [{ ...plan, event_id: id, tenant, at, isOfConnection: isOfConnection(row) }];
   });
-  const tripped = yield* storePlans(dialect, planned, updateEventStatus);
+  const ended: EndedRun[] = [];
+  const tripped = yield* storePlans(dialect, planned, ended, updateEventStatus);
   yield* countVerdicts(planned);
   yield* saveStatus(
     dialect,
     planned.filter(({ deferred }) => !deferred),
   );
+  yield* countEnded(dialect, ended);
   const remaining = planned.flatMap(({ deferred }) => deferred?.until ?? []);
   if (remaining.length > 0) yield* notify({ topic: "matching", due: Math.min(...remaining) });
   return finished.map((event): MatchingResult => {

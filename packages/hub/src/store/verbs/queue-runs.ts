@@ -29,6 +29,7 @@ import { lockOrCreateTenants } from "./lock-tenants.ts";
 import { linkEvents, updateEventStatus } from "./run-events.ts";
 import { addDueTime, type DueTimes, lockQueues, saveDueTimes } from "./run-queues.ts";
 import { RUN_FIELDS, type RunRow, startOf, toRun } from "./run-rows.ts";
+import { countEnded, type EndedRun } from "./run-usage.ts";
 
 /** A run that has not started, with the inputs that were added to it. */
 interface PendingRun {
@@ -51,10 +52,15 @@ export function* queueRuns(dialect: Dialect, runs: readonly NewRun[]): Verb<(str
     runs.map(({ tenant }) => tenant),
     earliest.at,
   );
-  return yield* addRuns(dialect, runs);
+  const ended: EndedRun[] = [];
+  const ids = yield* addRuns(dialect, runs, { ended });
+  yield* countEnded(dialect, ended);
+  return ids;
 }
 
 interface AddOptions {
+  /** The runs that were replaced are added to it. The caller counts their bytes. */
+  ended: EndedRun[];
   /** Updates the trigger status of the events of the runs. */
   updateEvents?: typeof updateEventStatus;
   /** Can prevent that a run is created. */
@@ -68,7 +74,7 @@ interface AddOptions {
 export function* addRuns(
   dialect: Dialect,
   runs: readonly NewRun[],
-  { updateEvents = updateEventStatus, guard }: AddOptions = {},
+  { ended, updateEvents = updateEventStatus, guard }: AddOptions,
 ): Verb<(string | null)[]> {
   const existingIds = yield* findExisting(dialect, runs);
   const created: { run: NewRun; pending: PendingRun }[] = [];
@@ -122,6 +128,7 @@ export function* addRuns(
     created.map(({ run }) => run),
     dueTimes,
   );
+  ended.push(...replaced);
   yield* saveDueTimes(dueTimes);
   // One call for all events: their rows must be locked in the order of their ids.
   yield* (replaced.length > 0 ? updateEventStatus : updateEvents)(dialect, [...links, ...replaced]);
@@ -201,6 +208,7 @@ export function* startInLane(
   yield* linkEvents([run]);
   yield* saveDueTimes(dueTimes);
   yield* updateEventStatus(dialect, [run, ...replaced]);
+  yield* countEnded(dialect, replaced);
   const claimed = isFree ? yield* readStarted(cache, run) : undefined;
   return claimed ? { outcome: "started", claimed } : { outcome: "queued", id: run.id };
 }

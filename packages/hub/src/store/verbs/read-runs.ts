@@ -26,6 +26,7 @@ import {
   toRunPreview,
   toStepPreview,
 } from "./run-rows.ts";
+import { type CountedRun, discountRuns } from "./run-usage.ts";
 import { partOf } from "./triggers.ts";
 
 export function* getRun(tenant: string, id: string): Verb<Run | undefined> {
@@ -358,13 +359,20 @@ export function* sweepRuns(
     `SELECT id FROM runs WHERE finished_at >= ? AND finished_at < ? ORDER BY finished_at LIMIT ?${dialect.skipLocked}`,
     [since, endedBefore, limit],
   );
+  const ids = old.map(({ id }) => id);
+  yield* discountRuns(yield* removeRuns(dialect, ids, limit));
+  return old.length;
+}
+
+/** Removes runs of which the transaction has locked the rows; of runs with many steps, removes only steps. */
+function* removeRuns(
+  dialect: Dialect,
+  old: readonly string[],
+  limit: number,
+): Verb<CountedRun[]> {
   const removed: string[] = [];
   let left = limit * STEPS_PER_RUN;
-  for (const { list, params } of inLists(
-    old.map(({ id }) => id),
-    dialect,
-    1,
-  )) {
+  for (const { list, params } of inLists(old, dialect, 1)) {
     const ids = [...new Set(params)];
     const steps = yield* query<{ run_id: string }>(
       "DELETE FROM steps WHERE (run_id, node_id, item, attempt) IN " +
@@ -383,9 +391,15 @@ export function* sweepRuns(
       ]);
     break;
   }
+  const counted: CountedRun[] = [];
   for (const { list, params } of inLists(removed, dialect, 0)) {
-    yield* query(`DELETE FROM runs WHERE id IN ${list}`, params);
+    counted.push(
+      ...(yield* query<CountedRun>(
+        `DELETE FROM runs WHERE id IN ${list} RETURNING tenant_id, stored`,
+        params,
+      )),
+    );
     yield* query(`DELETE FROM run_events WHERE run_id IN ${list}`, params);
   }
-  return old.length;
+  return counted;
 }

@@ -3,7 +3,8 @@ import { execute, first, query, type Verb } from "../sql.ts";
 import type { Installation, InstallationUpdate, Tenant, TenantStore } from "../store.ts";
 
 const TENANT_FIELDS =
-  "id, name, created_at, seq, pruned_seq, pending, bytes, deleting, quota, processed_for, pending_for, max_bytes";
+  "id, name, created_at, seq, pruned_seq, pending, bytes, deleting, quota, processed_for, pending_for, max_bytes, " +
+  "coalesce((SELECT bytes FROM run_usage WHERE tenant_id = tenants.id), 0) AS runs_bytes";
 /** A deleted tenant exists only as an id; see tenant-data-store.ts. */
 const EXISTS = "(deleted_at IS NULL OR deleting = 1)";
 

@@ -27,7 +27,7 @@ const COMBINED_STATUS =
   "WHEN sum(CASE WHEN r.status = 'succeeded' THEN 1 ELSE 0 END) = count(*) THEN 'succeeded' " +
   "ELSE 'failed' END";
 
-/** Must be called last: a transaction that has locked an event must not wait for other locks. */
+/** A transaction that has locked an event must not wait for other locks except those of `run_usage`. */
 export function* updateEventStatus(
   dialect: Dialect,
   runs: readonly { id: string; event_id?: string | null | undefined; gathered_count?: number }[],

@@ -26,6 +26,7 @@ import {
   saveDueTimes,
 } from "./run-queues.ts";
 import { type RunRow, STEP_COLUMNS, startOf, stepValues } from "./run-rows.ts";
+import { countEnded, type EndedRun, SET_STORED } from "./run-usage.ts";
 
 type Next = NonNullable<RunProgress["next"]>;
 /** Does not include columns that can be large, since these fields are read for every saved step. */
@@ -99,9 +100,10 @@ export function* saveProgress(
   for (const { list, params } of inLists([...progressed].sort(), dialect, 0))
     yield* execute(`UPDATE runs SET idle_claims = 0 WHERE id IN ${list}`, params);
   if (callers.size > 0) yield* propagateProgress(dialect, callers);
-  yield* release(dialect, released);
+  const ended = yield* release(dialect, released);
   if (trialEndedAt !== undefined) yield* admitSuspect(dialect, trialEndedAt);
   yield* notifySteps([...followed]);
+  yield* countEnded(dialect, ended);
   return outcomes;
 }
 
@@ -149,13 +151,16 @@ function findEnded(released: readonly ReleasedRun[]): ReadonlySet<string> {
   return ended;
 }
 
-/** Ends the leases. The runs have ended, or are suspended until a worker claims them again. */
-function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void> {
+/**
+ * Ends the leases. The runs have ended, or are suspended until a worker claims them again. Returns all runs
+ * that have ended.
+ */
+function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<EndedRun[]> {
   const [first] = released;
-  if (!first) return;
+  if (!first) return [];
   const ended = findEnded(released);
   const callers = released.filter(({ mayHaveCalled, row }) => mayHaveCalled && ended.has(row.id));
-  yield* cancelCalledRuns(
+  const cancelled = yield* cancelCalledRuns(
     dialect,
     callers.map(({ row }) => row.id),
     first.now,
@@ -175,14 +180,14 @@ function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void
       addDueTime(dueTimes, row, next.due_at);
     } else {
       const output = writeJson(next.status === "succeeded" ? next.output : null);
-      const error = next.status === "failed" ? next.error : null;
-      yield* execute(
-        "UPDATE runs SET status = ?, output = ?, output_start = ?, error = ?, finished_at = ?, worker = NULL WHERE id = ?",
-        [next.status, output, startOf(output), JSON.stringify(error), now, row.id],
-      );
+      const error = JSON.stringify(next.status === "failed" ? next.error : null);
       // If the worker wanted to suspend the run, its steps are still open.
       if (next.status === "cancelled")
         yield* closeSteps(row.id, now, (node) => openStepError("cancelled", node));
+      yield* execute(
+        `UPDATE runs SET status = ?, output = ?, output_start = ?, error = ?, finished_at = ?, worker = NULL, ${SET_STORED} WHERE id = ?`,
+        [next.status, output, startOf(output), error, now, output.length + error.length, row.id],
+      );
       yield* notifyEnded(row, next.status, now);
     }
     yield* admitNext(dialect, row, now, dueTimes);
@@ -192,4 +197,5 @@ function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void
     dialect,
     released.map(({ row }) => row),
   );
+  return [...cancelled, ...released.flatMap(({ row }) => (ended.has(row.id) ? [row] : []))];
 }

@@ -3,7 +3,7 @@
  * in `flow_queues`, with the time when the next run is due. A claim serves the rows of each table round
  * robin, so that a tenant, app or flow with a million runs does not delay the others.
  *
- * Lock order in all transactions: apps, schedules, tenants, runs, queues, events; within each table by
+ * Lock order in all transactions: apps, schedules, tenants, runs, queues, events, run_usage; within each table by
  * id. Only a claim locks queues before runs, and it skips locked runs. So a transaction that has locked
  * a queue never waits for a run, and no deadlock is possible. The row of a tenant in `queues` is the lock of
  * its rows in the other two tables: a transaction that changes them has written it first.
