@@ -42,7 +42,7 @@ const settingsView = z.object({
   quota: count.nullable().describe("The maximum number of pending events."),
   processed_days: days.nullable().describe("How long processed events are kept."),
   pending_days: days.nullable().describe("How long pending events are kept."),
-  max_bytes: count.nullable().describe("The maximum bytes of the stored events."),
+  max_bytes: count.nullable().describe("The maximum bytes of the stored events and ended runs."),
 });
 
 export const tenantDetails = tenantView.extend({

@@ -139,7 +139,7 @@ export const definitions = {
   }),
   keepProcessedDays: setting({ env: "SIGNALBOX_KEEP_PROCESSED_DAYS", flag: "keep-processed-days", help: "days to keep processed events, above 0", schema: days.default(3) }),
   keepPendingDays: setting({ env: "SIGNALBOX_KEEP_PENDING_DAYS", flag: "keep-pending-days", help: "days to keep pending events, above 0", schema: days.default(90) }),
-  keepMegabytes: setting({ env: "SIGNALBOX_KEEP_MB", flag: "keep-mb", help: "maximum size of the events to keep per tenant, as stored in the database, in megabytes", schema: integer(1, 1_000_000_000).default(8192) }),
+  keepMegabytes: setting({ env: "SIGNALBOX_KEEP_MB", flag: "keep-mb", help: "maximum size of the events and ended runs to keep per tenant, as stored in the database, in megabytes", schema: integer(1, 1_000_000_000).default(8192) }),
   eventsDraft: setting({ env: "SIGNALBOX_EVENTS_DRAFT", flag: "events-draft", help: "on or off: MCP Events (a draft) on /mcp, with webhooks to subscribers", schema: choice(["on", "off"]).default("on") }),
   allowPrivate: setting({ env: "SIGNALBOX_ALLOW_PRIVATE", flag: "allow-private", help: "private addresses that flows, connections and webhooks may call, also over http: off, on, or a list of addresses and networks", schema: allowPrivate.default(false) }),
   allowCommands: setting({ env: "SIGNALBOX_ALLOW_COMMANDS", flag: "allow-commands", help: "on or off: connections may run MCP servers as commands on this machine", schema: choice(["on", "off"]).default("off") }),

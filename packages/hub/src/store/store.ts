@@ -241,13 +241,13 @@ export interface Retention extends RetentionTime {
   processedFor: number;
   /** How long an event that is not processed is stored, in milliseconds. */
   pendingFor: number;
-  /** The maximum stored bytes of the events of one tenant; see stored-size.ts. */
+  /** The maximum stored bytes of the events and ended runs of one tenant. */
   maxBytes: number;
-  /** The maximum number of events that one call removes, so that other writers wait only briefly. */
+  /** The maximum number of events and runs that one call removes, so that other writers wait only briefly. */
   limit: number;
 }
 
-/** The numbers of removed events, by the reason of their removal. */
+/** The numbers of removed events, by the reason of their removal, and of removed runs. */
 export interface SweepResult {
   /** Processed longer ago than `processedFor`. */
   processed: number;
@@ -255,6 +255,8 @@ export interface SweepResult {
   expired: number;
   /** The oldest events of a tenant above `maxBytes`. */
   overflow: number;
+  /** The oldest ended runs of that tenant. */
+  runs: number;
   /** Whether another call may remove more events. */
   hasMore: boolean;
 }

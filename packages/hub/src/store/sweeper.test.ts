@@ -13,6 +13,7 @@ const sweepResult = (counts: Partial<SweepResult> = {}): SweepResult => ({
   processed: 0,
   expired: 0,
   overflow: 0,
+  runs: 0,
   hasMore: Object.keys(counts).length > 0,
   ...counts,
 });
@@ -92,7 +93,7 @@ it("sweeps events until none is left to remove, counts them, and warns once per 
     sweepResult({ processed: 500 }),
     sweepResult({ processed: 3, expired: 4 }),
     sweepResult({ expired: 1 }),
-    sweepResult({ overflow: 7 }),
+    sweepResult({ overflow: 7, runs: 2 }),
   ]);
   await vi.advanceTimersByTimeAsync(60_000);
   await vi.waitFor(() => expect(sweeps).toHaveLength(5));
@@ -100,7 +101,7 @@ it("sweeps events until none is left to remove, counts them, and warns once per 
   expect(counts).toEqual({ processed: 503, expired: 5, overflow: 7 });
   expect(logged).toEqual([
     "pending events exceeded their retention and were removed 5",
-    "a tenant exceeded its storage limit: its oldest events were removed, processed ones first 7",
+    "a tenant exceeded its storage limit: its oldest events and ended runs were removed, pending events last 7",
   ]);
   stop();
 });

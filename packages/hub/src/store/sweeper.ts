@@ -90,7 +90,7 @@ export function startSweeper({
   };
 
   const sweep = async () => {
-    const total = { processed: 0, expired: 0, overflow: 0 };
+    const total = { processed: 0, expired: 0, overflow: 0, runs: 0 };
     try {
       const clock = await readClock();
       store.file?.keepWalShort(true);
@@ -100,6 +100,7 @@ export function startSweeper({
           onSwept(reason, swept[reason]);
           total[reason] += swept[reason];
         }
+        total.runs += swept.runs;
         return swept.hasMore;
       });
       let after = "";
@@ -138,10 +139,10 @@ export function startSweeper({
         { events: total.expired },
         "pending events exceeded their retention and were removed",
       );
-    if (total.overflow > 0)
+    if (total.overflow + total.runs > 0)
       log.warn(
-        { events: total.overflow, maxBytes: retention.maxBytes },
-        "a tenant exceeded its storage limit: its oldest events were removed, processed ones first",
+        { events: total.overflow, runs: total.runs, maxBytes: retention.maxBytes },
+        "a tenant exceeded its storage limit: its oldest events and ended runs were removed, pending events last",
       );
     if (!stopped) schedule();
   };

@@ -27,7 +27,12 @@ const LIMITS: {
 }[] = [
   { name: "processed_days", label: "Days to keep processed events", format: formatDays },
   { name: "pending_days", label: "Days to keep waiting events", format: formatDays },
-  { name: "max_bytes", label: "Maximum bytes of events", format: bytes, isForOperators: true },
+  {
+    name: "max_bytes",
+    label: "Maximum bytes of events and runs",
+    format: bytes,
+    isForOperators: true,
+  },
   { name: "quota", label: "Quota of waiting events", format: count, isForOperators: true },
 ];
 

@@ -67,7 +67,7 @@ describe("events on SQLite", () => {
 const SMALL_SCAN = /^SCAN (k|leased|old|picked)\b|^SEARCH r$|CONSTANT ROW|VALUES CLAUSE/;
 
 /** Aliases of tables in statements. */
-const ALIASES: Record<string, string> = { l: "run_events", v: "verdicts" };
+const ALIASES: Record<string, string> = { l: "run_events", m: "matching_events", v: "verdicts" };
 
 describe("flows, runs and connections on SQLite", () => {
   for (const planCase of [...runPlanCases, ...connectionPlanCases])

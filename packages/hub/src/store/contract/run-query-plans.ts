@@ -8,6 +8,7 @@ import { createStoreCache } from "../store-cache.ts";
 import { loadLoopGuard, type PlannedEvent } from "../verbs/breakers.ts";
 import { claimRuns } from "../verbs/claim-runs.ts";
 import { verbTable } from "../verbs/index.ts";
+import { findExcess } from "../verbs/sweep.ts";
 import { intents, publication, setDraft } from "./flow-sample.ts";
 import { sampleRun, sampleRuns, succeeded } from "./run-sample.ts";
 import { START } from "./sample.ts";
@@ -104,6 +105,7 @@ export const runPlanCases: RunPlanCase[] = [
   { operation: "cancelling a run", verb: (d) => verbTable(d).cancelRun.run(tenant, "run-00002", START), indexes: ["runs_called", "steps", "runs_lane", ...EVENT_STATUS] },
   { operation: "retrying a run", verb: (d) => verbTable(d).retryRun.run(tenant, "run-00003", START), indexes: ["steps", ...EVENT_STATUS] },
   { operation: "sweeping runs", verb: (d) => verbTable(d).sweepRuns.run(100, 50), indexes: ["runs_ended", "runs", "steps", "run_events_run"] },
+  { operation: "the oldest events and runs of a tenant above its maximum bytes", verb: () => findExcess({ id: tenant, bytes: 2, max_bytes: 1 }, 100), indexes: ["events_done", "matching_events", "run_events", "runs", "runs_stored"] },
   { operation: "a run by its key", verb: (d) => verbTable(d).findRun.run(tenant, "key-7"), indexes: ["runs_key"] },
   { operation: "the newest runs", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9" }), indexes: ["runs_tenant"] },
   { operation: "the next page of the newest runs", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9", before: "run-15000" }), indexes: ["runs_tenant"] },

@@ -12,7 +12,7 @@ import {
   sampleStep,
   save,
 } from "./run-sample.ts";
-import { appendEvents, DAY, ids, START, sampleEvents } from "./sample.ts";
+import { allEvents, appendEvents, DAY, ids, START, sampleEvents } from "./sample.ts";
 import type { It, Subject } from "./subject.ts";
 
 type Database = Pick<Subject, "store" | "sql">;
@@ -193,5 +193,61 @@ export function runUsageContract(it: It): void {
     await store.startDeletion("acme", START);
     while (!(await store.continueDeletion("acme", 3)));
     expect(await sql("SELECT tenant_id FROM run_usage")).toEqual([]);
+  });
+
+  it("is limited with the events: the oldest processed events and ended runs are removed first", async (subject) => {
+    const { store, sql } = subject;
+    const [pending, first, second, last] = sampleEvents(4, (at) => ({ received_at: START + at }));
+    await appendEvents(store, [pending, first, second, last]);
+    await store.markProcessed("acme", ids([first, second, last]), START, null);
+    // Each id is between those of two events.
+    const runs = [`${first.id}-1`, `${second.id}-1`].map((id) => sampleRun({ id }));
+    await store.queueRuns([...runs, sampleRun({ id: "0-oldest", due_at: START + DAY })]);
+    await save(store, await claimExactly(store, 2));
+    const remaining = async () => [
+      ...ids(await allEvents(store)),
+      ...ids(await store.listRuns({ tenant: "acme", limit: 9 })).toSorted(),
+    ];
+    const [oldest, run, newer] = ["0-oldest", runs[0]?.id, runs[1]?.id] as [string, string, string];
+    const total = async () => {
+      const tenant = await store.getTenant("acme");
+      return (tenant?.bytes ?? 0) + (tenant?.runs_bytes ?? 0);
+    };
+    expect(await sweep(subject, { maxBytes: await total() })).toMatchObject({ hasMore: false });
+    // The first event does not suffice, so the first run is removed, too.
+    const [row] = await sql(`SELECT stored FROM events WHERE id = '${first.id}'`);
+    const maxBytes = (await total()) - Number(row?.stored) - 1;
+    expect(await sweep(subject, { maxBytes })).toMatchObject({
+      overflow: 1,
+      runs: 1,
+      hasMore: true,
+    });
+    expect(await remaining()).toEqual([...ids([pending, second, last]), oldest, newer]);
+    expect(await store.getRun("acme", run)).toBeUndefined();
+    expect(await sql(`SELECT 1 AS one FROM steps WHERE run_id = '${run}'`)).toEqual([]);
+    await countBytes(subject);
+    // The open run is not removed. The pending event is the last.
+    expect(await sweep(subject, { maxBytes: 1, limit: 3 })).toMatchObject({ overflow: 2, runs: 1 });
+    expect(await remaining()).toEqual([pending.id, oldest]);
+    expect(await sweep(subject, { maxBytes: 1 })).toMatchObject({ overflow: 1, runs: 0 });
+    expect(await sweep(subject, { maxBytes: 1 })).toMatchObject({ hasMore: false });
+    expect(await remaining()).toEqual([oldest]);
+    expect(await total()).toBe(0);
+  });
+
+  it("is limited in small steps, and with the limit of the tenant", async (subject) => {
+    const { store } = subject;
+    await endRuns(subject, 4);
+    await store.queueRuns([sampleRun({ id: "00000000" })]);
+    const steps = Array.from({ length: 50 }, (_, at) => sampleStep({ nth: at, item: String(at) }));
+    await save(store, await claimExactly(store, 1), { steps, next: failed });
+    const sizes = await countBytes(subject);
+    const rest = sizes.slice(2).reduce((sum, size) => sum + size, 0);
+    await store.putTenant({ id: "acme", max_bytes: rest, at: START });
+    // The oldest run has many steps: the first calls remove only steps.
+    for (const runs of [0, 0, 1, 1])
+      expect(await sweep(subject, { limit: 1 })).toMatchObject({ runs, hasMore: true });
+    expect(await countBytes(subject)).toEqual(sizes.slice(2));
+    expect(await sweep(subject, { limit: 1 })).toMatchObject({ runs: 0, hasMore: false });
   });
 }

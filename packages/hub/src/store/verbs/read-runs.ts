@@ -365,7 +365,7 @@ export function* sweepRuns(
 }
 
 /** Removes runs of which the transaction has locked the rows; of runs with many steps, removes only steps. */
-function* removeRuns(
+export function* removeRuns(
   dialect: Dialect,
   old: readonly string[],
   limit: number,

@@ -1,7 +1,8 @@
 /**
  * Retention: removes processed events after `processedFor` and pending events after `pendingFor`. A
- * tenant above `maxBytes` loses its oldest events, processed ones first. Each call removes a bounded
- * number of events. An event is not removed while one of its runs has not ended.
+ * tenant above `maxBytes` loses its oldest processed events and ended runs, and then its oldest pending
+ * events. Each call removes a bounded number of events and runs. A run that has not ended is not removed, nor
+ * are its events.
  */
 import { idFloor } from "../../lib/ids.ts";
 import { expiredSpans, type RetentionTime, type Span } from "../retention-clock.ts";
@@ -9,6 +10,8 @@ import { type Dialect, inLists, query, type Verb } from "../sql.ts";
 import type { Retention, SweepResult, TenantSettings, TenantSweep } from "../store.ts";
 import { type CountedEvent, decrementPending } from "./claim-events.ts";
 import { lockTenants } from "./lock-tenants.ts";
+import { removeRuns } from "./read-runs.ts";
+import { type CountedRun, discountRuns } from "./run-usage.ts";
 
 interface EventKey {
   tenant_id: string;
@@ -45,33 +48,56 @@ export function* sweep(dialect: Dialect, retention: Retention): Verb<SweepResult
     );
   // Only if no event is due by age: removing such events may free enough bytes.
   const overflow =
-    processed.length + expired.length > 0 ? [] : yield* findOverflow(maxBytes, limit);
+    processed.length + expired.length > 0 ? NO_EXCESS : yield* findOverflow(maxBytes, limit);
 
-  const all = [...processed, ...expired, ...overflow];
+  const all = [...processed, ...expired, ...overflow.events];
   yield* lockTenants(
     dialect,
     all.map((event) => event.tenant_id),
   );
+  const runs = yield* removeEnded(dialect, overflow.runs, limit);
   const swept = {
     processed: yield* remove(dialect, processed),
     expired: yield* remove(dialect, expired),
-    overflow: yield* remove(dialect, overflow),
+    overflow: yield* remove(dialect, overflow.events),
+    runs: runs.length,
   };
-  return { ...swept, hasMore: all.length > 0 };
+  yield* discountRuns(runs);
+  return { ...swept, hasMore: all.length + overflow.runs.length > 0 };
 }
 
-function* findOverflow(maxBytes: number, limit: number): Verb<EventKey[]> {
+/** The events and runs that a tenant must lose. */
+interface Excess {
+  events: readonly EventKey[];
+  runs: readonly string[];
+}
+
+const NO_EXCESS: Excess = { events: [], runs: [] };
+
+function* findOverflow(maxBytes: number, limit: number): Verb<Excess> {
   const tenants = yield* query<LargeTenant>(
-    "SELECT id, bytes, coalesce(max_bytes, ?) AS max_bytes FROM tenants " +
-      "WHERE bytes > coalesce(max_bytes, ?) ORDER BY bytes DESC LIMIT ?",
-    [maxBytes, maxBytes, limit],
+    "SELECT * FROM (SELECT id, tenants.bytes + coalesce(run_usage.bytes, 0) AS bytes, coalesce(max_bytes, ?) AS max_bytes " +
+      "FROM tenants LEFT JOIN run_usage ON tenant_id = id) AS sizes WHERE bytes > max_bytes ORDER BY bytes DESC LIMIT ?",
+    [maxBytes, limit],
   );
   // If open runs need all events of the largest tenant, the next tenant is swept.
   for (const tenant of tenants) {
     const excess = yield* findExcess(tenant, limit);
-    if (excess.length > 0) return excess;
+    if (excess.events.length + excess.runs.length > 0) return excess;
   }
-  return [];
+  return NO_EXCESS;
+}
+
+/** Removes the runs that have not been retried in the meantime. */
+function* removeEnded(dialect: Dialect, ids: readonly string[], limit: number): Verb<CountedRun[]> {
+  const ended: string[] = [];
+  for (const { list, params } of inLists(ids, dialect, 0))
+    for (const { id } of yield* query<{ id: string }>(
+      `SELECT id FROM runs WHERE id IN ${list} AND stored IS NOT NULL${dialect.skipLocked}`,
+      params,
+    ))
+      ended.push(id);
+  return yield* removeRuns(dialect, ended, limit);
 }
 
 interface LargeTenant {
@@ -80,20 +106,53 @@ interface LargeTenant {
   max_bytes: number;
 }
 
-function* findExcess(tenant: LargeTenant, limit: number): Verb<EventKey[]> {
-  const oldest = (processed: 0 | 1, max: number) =>
-    query<EventKey & { stored: number }>(
-      `SELECT tenant_id, seq, ${STORED} FROM events WHERE tenant_id = ? AND processed = ${processed} AND ${HAS_NO_OPEN_RUN} ORDER BY seq LIMIT ?`,
+interface StoredRun {
+  id: string;
+  stored: number;
+}
+
+type StoredEvent = StoredRun & EventKey;
+
+/** Ids begin with the time. Both lists keep their order. */
+function mergeById(
+  events: readonly StoredEvent[],
+  runs: readonly StoredRun[],
+): (StoredEvent | StoredRun)[] {
+  const rows: (StoredEvent | StoredRun)[] = [];
+  let at = 0;
+  for (const event of events) {
+    for (let run = runs[at]; run && run.id < event.id; run = runs[at]) {
+      rows.push(run);
+      at += 1;
+    }
+    rows.push(event);
+  }
+  return [...rows, ...runs.slice(at)];
+}
+
+export function* findExcess(tenant: LargeTenant, limit: number): Verb<Excess> {
+  const oldestEvents = (processed: 0 | 1, max: number) =>
+    query<StoredEvent>(
+      `SELECT tenant_id, seq, id, ${STORED} FROM events WHERE tenant_id = ? AND processed = ${processed} AND ${HAS_NO_OPEN_RUN} ORDER BY seq LIMIT ?`,
       [tenant.id, max],
     );
-  const rows = yield* oldest(1, limit);
-  if (rows.length < limit) rows.push(...(yield* oldest(0, limit - rows.length)));
+  const processed = yield* oldestEvents(1, limit);
+  const ended = yield* query<StoredRun>(
+    "SELECT id, stored FROM runs WHERE tenant_id = ? AND stored IS NOT NULL ORDER BY id LIMIT ?",
+    [tenant.id, limit],
+  );
+  const rows = mergeById(processed, ended).slice(0, limit);
+  if (rows.length < limit) rows.push(...(yield* oldestEvents(0, limit - rows.length)));
+  const events: EventKey[] = [];
+  const runs: string[] = [];
   let excess = tenant.bytes - tenant.max_bytes;
-  return rows.filter((row) => {
-    const isExcess = excess > 0;
+  for (const row of rows) {
+    if (excess <= 0) break;
     excess -= row.stored;
-    return isExcess;
-  });
+    if ("seq" in row) events.push(row);
+    else runs.push(row.id);
+  }
+  return { events, runs };
 }
 
 const TENANTS_PER_CALL = 20;
