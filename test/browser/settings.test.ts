@@ -77,7 +77,11 @@ it("shows the effective settings and their origin", async () => {
 it("shows the amount of stored data and the retention, and the message of the hub if these cannot be loaded", async () => {
   const page = await ui.open("/settings/storage");
   await page.getByText("Events ever received").waitFor();
-  await page.getByText(/^[\d.]+ [KM]B, of it [\d.]+ K?M?B free$/).waitFor();
+  await page
+    .getByText(
+      /^[\d.]+ [KM]B: events [\d.]+ K?M?B, runs [\d.]+ K?M?B, other data [\d.]+ [KM]B, free [\d.]+ K?M?B$/,
+    )
+    .waitFor();
   await page.getByText("Size of the write-ahead log (WAL)").waitFor();
   await page.getByText("SIGNALBOX_KEEP_PROCESSED").first().waitFor();
   await intercept(page, "**/api/settings", (route) =>

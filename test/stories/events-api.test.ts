@@ -198,6 +198,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("events, on %s", (ba
           cancelled: 0,
         },
         runs_more: [],
+        runs_bytes: expect.any(Number),
       });
     }, WAIT);
   });

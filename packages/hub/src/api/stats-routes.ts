@@ -33,6 +33,7 @@ export const statsView = z.object({
   runs_more: z
     .array(z.enum(RUN_STATUSES))
     .describe("The statuses with more runs than `runs` says."),
+  runs_bytes: count.describe("The bytes of the ended runs in the database, with their steps."),
   series: seriesView.optional().describe("With ?window=: rates over time."),
 });
 
@@ -101,6 +102,7 @@ export function statsRoutes(
               RUN_STATUSES.map((status) => [status, Math.min(runs[status], MAX_COUNTED)]),
             ),
             runs_more: RUN_STATUSES.filter((status) => runs[status] > MAX_COUNTED),
+            runs_bytes: tenantRow?.runs_bytes ?? 0,
             ...(series && { series }),
           },
         };

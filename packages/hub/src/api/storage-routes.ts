@@ -9,6 +9,8 @@ const size = z.int().min(0);
 export const storageView = z.object({
   engine: z.enum(["sqlite", "postgres", "durable-object"]),
   bytes: size.describe("The size of the database; on SQLite that of its file, without the WAL."),
+  events_bytes: size.describe("The part of `bytes` that events take."),
+  runs_bytes: size.describe("The part of `bytes` that ended runs and their steps take."),
   free_bytes: size
     .nullable()
     .describe("The part of `bytes` without data, which new data uses first. Null: not reported."),
@@ -21,7 +23,7 @@ export const storageView = z.object({
 });
 
 export const storageRoutes = (
-  store: Pick<Store, "backend" | "measureSize" | "file">,
+  store: Pick<Store, "backend" | "measureSize" | "sumBytes" | "file">,
   tokens: TokenLookup,
 ): Route[] => [
   defineRoute({
@@ -34,11 +36,16 @@ export const storageRoutes = (
     response: { status: 200, schema: storageView },
     async handle({ access }) {
       await assertForAllTenants(tokens, access);
-      const { bytes, free, wal } = await store.measureSize();
+      const [{ bytes, free, wal }, { events, runs }] = await Promise.all([
+        store.measureSize(),
+        store.sumBytes(),
+      ]);
       return {
         json: {
           engine: store.backend,
           bytes,
+          events_bytes: events,
+          runs_bytes: runs,
           free_bytes: free,
           wal_bytes: wal,
           can_shrink: store.file?.canShrink ?? true,

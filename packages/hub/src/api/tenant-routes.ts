@@ -52,6 +52,7 @@ export const tenantDetails = tenantView.extend({
     .describe(
       "The bytes of the stored events in the database: rows, verdicts and compressed payloads.",
     ),
+  runs_bytes: z.int().describe("The bytes of the ended runs in the database, with their steps."),
   deleting: z.boolean().describe("Whether the data of the tenant is being deleted."),
   settings: settingsView.describe("The tenant's own settings. Null: the hub's setting applies."),
   in_force: settingsView.describe("The settings that apply. Null: no limit."),
@@ -119,6 +120,7 @@ export function tenantRoutes(options: TenantRoutes): Route[] {
       ...viewTenant(tenant),
       events: tenant.seq,
       bytes: tenant.bytes,
+      runs_bytes: tenant.runs_bytes,
       deleting: tenant.deleting,
       settings: viewSettings(tenant),
       in_force: effectiveSettings(tenant, defaults),

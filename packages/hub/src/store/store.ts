@@ -496,6 +496,8 @@ export interface TenantStore {
   ): Promise<Tenant>;
   getTenant(id: string): Promise<Tenant | undefined>;
   listTenants(after: string, limit: number): Promise<Tenant[]>;
+  /** The stored bytes of all tenants in this database. */
+  sumBytes(): Promise<{ events: number; runs: number }>;
   /**
    * Ignores an update that is not newer than the stored one; verbs/registry.ts lists the exceptions.
    * Returns the stored installation.

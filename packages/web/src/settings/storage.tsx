@@ -16,7 +16,7 @@ export function Storage() {
   return (
     <>
       <Loaded query={stats} rows={4} height={36}>
-        {({ events }) => <StoredData events={events} />}
+        {(data) => <StoredData stats={data} />}
       </Loaded>
       <TenantLimits />
     </>
@@ -30,11 +30,11 @@ const databaseSizeQuery = queryOptions({
   retry: false,
 });
 
-function StoredData({ events }: { events: Stats["events"] }) {
+function StoredData({ stats }: { stats: Stats }) {
   const { data: session } = useSession();
   const settings = useQuery(settingsQuery);
   const database = useQuery(databaseSizeQuery).data;
-  const { total, pending, bytes: size } = events;
+  const { total, pending, bytes: size } = stats.events;
   const retentionSettings =
     settings.data?.items.filter(({ variable }) => variable.startsWith("SIGNALBOX_KEEP")) ?? [];
   const rows: [string, ReactNode][] = [
@@ -44,7 +44,8 @@ function StoredData({ events }: { events: Stats["events"] }) {
     ["Events ever received", count(total)],
     ["Waiting events", count(pending)],
     ["Size of the stored events", bytes(size)],
-    ...(database ? sizeRows(database, session?.hub.tenancy === "single" ? size : undefined) : []),
+    ["Size of the ended runs", bytes(stats.runs_bytes)],
+    ...(database ? sizeRows(database) : []),
     ...retentionSettings.map(({ variable, value, help }): [string, ReactNode] => [
       help,
       <span key={variable}>
@@ -70,26 +71,22 @@ function StoredData({ events }: { events: Stats["events"] }) {
   );
 }
 
-/** `events`: the bytes of the events of all tenants; undefined if there are several tenants. */
-function sizeRows(
-  { bytes: total, free_bytes, wal_bytes, can_shrink }: DatabaseSize,
-  events: number | undefined,
-): [string, ReactNode][] {
-  const free = free_bytes ?? 0;
+/** The sizes of all tenants. */
+function sizeRows({
+  bytes: total,
+  events_bytes: events,
+  runs_bytes: runs,
+  free_bytes: free,
+  wal_bytes,
+  can_shrink,
+}: DatabaseSize): [string, ReactNode][] {
+  const other = Math.max(0, total - (free ?? 0) - events - runs);
   return [
-    ...(events === undefined
-      ? []
-      : [
-          ["Size of runs, flows and other data", bytes(Math.max(0, total - free - events))] as [
-            string,
-            ReactNode,
-          ],
-        ]),
     [
       "Size of the database",
       <span key="size">
-        {bytes(total)}
-        {free_bytes !== null && `, of it ${bytes(free)} free`}
+        {bytes(total)}: events {bytes(events)}, runs {bytes(runs)}, other data {bytes(other)}
+        {free !== null && `, free ${bytes(free)}`}
         {!can_shrink && (
           <span className="block text-ink-2">
             An earlier version created the file, so it cannot shrink. Stop the hub, and run{" "}

@@ -90,6 +90,7 @@ interface TenantSettings {
 interface TenantDetails extends TenantView {
   events: number;
   bytes: number;
+  runs_bytes: number;
   deleting: boolean;
   settings: Record<keyof TenantSettings, number | null>;
   in_force: TenantSettings;
@@ -139,6 +140,7 @@ const show: Action = async (hub, flags, id) => {
         "EVENTS",
         `${formatNumber(tenant.events)} received, ${formatNumber(tenant.pending)} pending, ${formatNumber(tenant.bytes)} bytes`,
       ],
+      ["RUNS", `${formatNumber(tenant.runs_bytes)} bytes`],
       ["QUOTA", describeSetting("quota", "pending events")],
       ["KEEPS", `processed ${describeSetting("processed_days", "days")}`],
       ["", `pending ${describeSetting("pending_days", "days")}`],

@@ -49,7 +49,7 @@ export const PLACES = {
   listSubscriptionStates: "tenant", renewSubscriptions: "tenant", rotateCallbackToken: "tenant",
   getGrant: "tenant", beginAuthorization: "tenant", takeAuthorization: "tenant", leaseGrant: "tenant", saveGrant: "tenant",
 
-  listDeletions: "own", countPending: "own", sweep: "own", sweepTenants: "own", sweepRuns: "own", sweepFlows: "own", migrateLegacyFlows: "own", sampleSealed: "own", listSealed: "own", replaceSealed: "own",
+  listDeletions: "own", countPending: "own", sumBytes: "own", sweep: "own", sweepTenants: "own", sweepRuns: "own", sweepFlows: "own", migrateLegacyFlows: "own", sampleSealed: "own", listSealed: "own", replaceSealed: "own",
   startRun: "own", prepareRun: "own", startInLane: "own", claimRuns: "own", renewRuns: "own", saveProgress: "own",
   nextDue: "own", releaseRuns: "own", measureQueues: "own", saveRunWaits: "own", loadOutput: "own", fireSchedules: "own", nextScheduleDue: "own",
   claimMatching: "own", finishMatching: "own", moveMatching: "own", nextMatchingDue: "own", countMatching: "own",

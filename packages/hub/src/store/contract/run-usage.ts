@@ -249,5 +249,6 @@ export function runUsageContract(it: It): void {
       expect(await sweep(subject, { limit: 1 })).toMatchObject({ runs, hasMore: true });
     expect(await countBytes(subject)).toEqual(sizes.slice(2));
     expect(await sweep(subject, { limit: 1 })).toMatchObject({ runs: 0, hasMore: false });
+    expect(await store.sumBytes()).toEqual({ events: 0, runs: rest });
   });
 }

@@ -151,6 +151,7 @@ import {
   putInstallation,
   putTenant,
   renameTenant,
+  sumBytes,
 } from "./registry.ts";
 import { acceptClock, getClock, observeClock } from "./retention-clock.ts";
 import { saveProgress } from "./run-progress.ts";
@@ -305,6 +306,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   putTenant: writes(putTenant),
   getTenant: reads(getTenant),
   listTenants: reads(listTenants),
+  sumBytes: reads(sumBytes),
   putInstallation: writes(putInstallation),
   findInstallation: reads(findInstallation),
   listInstallations: reads(listInstallations),

@@ -46,6 +46,13 @@ export function* listTenants(after: string, limit: number): Verb<Tenant[]> {
   return rows.map(toTenant);
 }
 
+export function* sumBytes(): Verb<{ events: number; runs: number }> {
+  const row = yield* first<Record<"events" | "runs", number | string | null>>(
+    "SELECT (SELECT sum(bytes) FROM tenants) AS events, (SELECT sum(bytes) FROM run_usage) AS runs",
+  );
+  return { events: Number(row?.events ?? 0), runs: Number(row?.runs ?? 0) };
+}
+
 /**
  * A newer version replaces the stored one; an older or equal version changes nothing. There are three
  * exceptions: a removal, and the end of a suspension, also replace an equal version (GitHub does not
