@@ -40,7 +40,7 @@ export const queueView = z.object({
         kind: z
           .enum(["limit", "response", "run"])
           .describe(
-            "`limit`: as many requests are open at the origin `target` as are allowed. `response`: a response of the origin. `run`: the end of a run of the flow `target`.",
+            "`limit`: the flow, its app or its tenant has its share of the open requests that are allowed at the origin `target`. `response`: a response of the origin. `run`: the end of a run of the flow `target`.",
           ),
         target: z.string(),
         runs: count,

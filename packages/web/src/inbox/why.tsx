@@ -91,7 +91,13 @@ function Verdict({ trigger }: { trigger: ExplainedTrigger }) {
       <h3 className="flex items-center gap-[10px] border-line bg-sunk px-3 py-2 type-strong not-last:border-b">
         <SignalHead
           aspect={trigger.matched ? "green" : "none"}
-          label={trigger.matched ? "matched" : "did not match"}
+          label={
+            trigger.decided === "pending"
+              ? "not compared yet"
+              : trigger.matched
+                ? "matched"
+                : "did not match"
+          }
         />
         <Link
           href={`/flows/${trigger.flow_id}?node=${encodeURIComponent(trigger.node_id)}`}

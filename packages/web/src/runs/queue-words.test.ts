@@ -69,7 +69,7 @@ it("describes what one run waits for", () => {
     ].map((text) => text ?? ""),
   ).toEqual([
     "Waits for a response of api.example.com (for 12 s).",
-    "Waits for api.example.com, which has as many open requests as allowed (for 12 s).",
+    "Waits for its share of the open requests to api.example.com (for 12 s).",
     "12 runs of Fetch prices wait for a response of api.example.com.",
     "Waits for a worker: 24 of this flow are queued, the oldest for 12 s.",
     "Waits for the concurrency limit of its trigger.",

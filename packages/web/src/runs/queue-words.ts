@@ -27,7 +27,7 @@ export function describeTarget({ kind, target }: Pick<Wait, "kind" | "target">):
   const host = URL.parse(target)?.host ?? target;
   return kind === "response"
     ? `a response of ${host}`
-    : `${host}, which has as many open requests as allowed`;
+    : `its share of the open requests to ${host}`;
 }
 
 /** `12 runs of Fetch prices wait for a response of api.example.com` */

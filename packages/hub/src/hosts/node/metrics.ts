@@ -193,7 +193,7 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
   );
   new Gauge({
     name: "signalbox_origin_requests",
-    help: "Requests of runs of this process by origin, open or waiting for the limit of the origin: the 10 origins with most requests; the others as origin other.",
+    help: "Requests of runs of this process by origin, open or waiting for a share of the requests that are allowed at the origin: the 10 origins with most requests; the others as origin other.",
     labelNames: ["origin", "state"],
     registers: [registry],
     collect() {
