@@ -153,7 +153,9 @@ async function killRepeatedly(
   expect([...counts.keys()].filter((id) => id.startsWith("forged"))).toEqual([]);
   expect(seqs.size).toBe(count);
   expect(status.pending_count).toBe(count);
-  expect(tenant?.bytes).toBe(count * body.byteLength);
+  // The payloads are compressed: an event takes at least its row, and at most its body in addition.
+  expect(tenant?.bytes).toBeGreaterThan(count * 100);
+  expect(tenant?.bytes).toBeLessThan(count * (body.byteLength + 2_000));
   console.log(
     `crash: ${kills} kills, ${outcomes.stored.size} acknowledged, ${count} stored, ` +
       `${outcomes.duplicate.size} stored with a lost response, ${outcomes.rejected.size} forged and rejected`,

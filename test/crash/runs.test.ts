@@ -203,11 +203,14 @@ describe("runs", () => {
     server.allow(Infinity);
     const hub = await startHubProcess({ data, env });
     await expect
-      .poll(async () => (await listAllRuns(store)).every(({ status }) => status === "succeeded"), {
-        timeout: 240_000,
-        interval: 500,
-      })
-      .toBe(true);
+      .poll(
+        async () =>
+          (await listAllRuns(store)).flatMap(({ status, error }) =>
+            status === "succeeded" ? [] : [error?.message ?? status],
+          ),
+        { timeout: 240_000, interval: 500 },
+      )
+      .toEqual([]);
     await hub.stop();
 
     await expectAllSucceeded(store, server);

@@ -160,11 +160,16 @@ describe.each<Backend>(["SQLite", "workerd"])("the OpenAPI document, on %s", (ba
       { session: [] },
     ]);
     expect(paths["/webhooks/{source}"]?.post?.security).toEqual([]);
-    for (const methods of Object.values(paths))
+    for (const [path, methods] of Object.entries(paths))
       for (const { parameters } of Object.values(methods))
         for (const { name, schema } of parameters)
           if (name === "limit")
-            expect(schema).toEqual({ type: "integer", minimum: 1, maximum: 100, default: 20 });
+            expect(schema).toEqual({
+              type: "integer",
+              minimum: 1,
+              maximum: 100,
+              default: path.endsWith("/explain") ? 50 : 20,
+            });
   });
 });
 

@@ -23,8 +23,8 @@ const publish = async (api: Api, parameters: object, value: unknown = "done"): P
   return id;
 };
 const idOf = async (response: Response) => ((await response.json()) as { id: string }).id;
-const explainEvent = async (api: Api, response: Response) =>
-  (await api.expect(200, "GET", `/api/events/${await idOf(response)}/explain`)).text;
+const explainEvent = async (api: Api, id: string) =>
+  (await api.expect(200, "GET", `/api/events/${id}/explain`)).text;
 const waitForRun = (api: Api) =>
   vi.waitFor(async () => {
     const [run] = (await api.expect(200, "GET", "/api/runs")).json.items;
@@ -63,7 +63,11 @@ it.each([
     const probe = probeHealth(api.hub, `a glob on ${name}`);
     const response = await deliver(api.hub.url, { body: JSON.stringify(body) });
     expect(response.status).toBe(202);
-    expect(await explainEvent(api, response)).toContain("wanted glob");
+    const id = await idOf(response);
+    await vi.waitFor(
+      async () => expect(await explainEvent(api, id)).toContain("wanted glob"),
+      WAIT,
+    );
     await probe.expectHealthy();
   },
 );

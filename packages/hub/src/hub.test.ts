@@ -140,7 +140,9 @@ test("accepts in each list only the cursors of that list", async () => {
     .filter(([, { get }]) =>
       JSON.stringify(get?.responses ?? "").includes('"items":{"type":"array"'),
     )
-    .map(([path]) => path.replace("{app}", "desk").replace("{flow}", flow));
+    .map(([path]) => path.replace("{app}", "desk").replace("{flow}", flow))
+    // An explanation needs an event; test/stories/events-api.test.ts sends its cursors.
+    .filter((path) => !path.includes("{event}"));
   const listNames = ["apps", "flows", "versions", "runs", "events", "tokens", "sources", "secrets"];
   for (const name of listNames) expect(lists.join()).toContain(`/${name}`);
   for (const path of lists)
