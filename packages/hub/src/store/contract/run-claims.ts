@@ -319,6 +319,29 @@ export function runClaimsContract(it: It): void {
     expect(await store.getRun("acme", innocent.run.id)).toMatchObject({ status: "succeeded" });
   });
 
+  it("fails no run whose third worker had other runs, also if their leases have expired before", async ({
+    store,
+  }) => {
+    const [suspect, companion] = sampleRuns(2);
+    await store.queueRuns([suspect]);
+    let now = START;
+    for (const by of ["ada", "bob", "cy"]) {
+      expect(runIds(await claim(store, { by, now }))).toEqual([suspect.id]);
+      now += LEASE;
+    }
+    // "cy" has claimed the other run earlier, and renews only the lease of the suspect before it dies.
+    await store.queueRuns([companion]);
+    await claim(store, { by: "cy", now: now - 1 });
+    await store.renewRuns(lease("cy", now - 1), [suspect.id]);
+    await store.renewRuns({ worker: "cy", now: now - 1, until: now }, [companion.id]);
+    expect(runIds(await claim(store, { by: "dee", now }))).toEqual([companion.id]);
+    await claim(store, { by: "dee", now: now + LEASE });
+    expect(await store.getRun("acme", suspect.id)).toMatchObject({
+      status: "running",
+      error: null,
+    });
+  });
+
   it("fails no run whose third worker has died while it executed other runs too", async ({
     store,
   }) => {

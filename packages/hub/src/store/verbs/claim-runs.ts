@@ -202,6 +202,7 @@ function* requeueExpired(
     found.filter(isStuck).map(idOf),
     now,
   );
+  yield* acquitCompanions(dialect, found);
   const [deepest, ...others] = suspects.sort((a, b) => b.depth - a.depth);
   if (!deepest) return requeued;
   const trialEnd = now + trialTime(deepest, until - now);
@@ -220,11 +221,11 @@ function* requeueExpired(
 }
 
 /** A run whose lease has expired. */
-type LostRun = Pick<RunRow, "id" | "idle_claims" | "depth">;
+type LostRun = Pick<RunRow, "id" | "idle_claims" | "depth"> & { worker: string | null };
 
 const findExpired = (dialect: Dialect, now: number, limit: number): Verb<LostRun[]> =>
   query<LostRun>(
-    "SELECT id, idle_claims, depth FROM runs WHERE status = 'running' AND lease_until <= ? " +
+    "SELECT id, idle_claims, depth, worker FROM runs WHERE status = 'running' AND lease_until <= ? " +
       `ORDER BY lease_until LIMIT ?${dialect.skipLocked}`,
     [now, limit],
   );
@@ -245,6 +246,21 @@ function* findKiller(worker: string): Verb<string | undefined> {
     suspect.worker,
   ]);
   return runs.length === 1 ? suspect.id : undefined;
+}
+
+/**
+ * The leases of a worker's runs can expire at different times. A suspect whose lease expires later was not the only run of its worker,
+ * although it soon is the only one that is left. Without a worker, it is tried again.
+ */
+function* acquitCompanions(dialect: Dialect, lost: readonly LostRun[]): Verb<void> {
+  const workers = [...new Set(lost.flatMap(({ worker }) => worker ?? []))];
+  const ids = new Set(lost.map(idOf));
+  for (const { list, params } of inLists(workers, dialect, 1))
+    for (const { id } of yield* query<{ id: string }>(
+      `SELECT id FROM runs WHERE status = 'running' AND worker IN ${list} AND idle_claims >= ?`,
+      [...params, MAX_DEATHS],
+    ))
+      if (!ids.has(id)) yield* query("UPDATE runs SET worker = NULL WHERE id = ?", [id]);
 }
 
 /** The maximum number of suspects whose leases one claim extends. Later claims extend the others. */
