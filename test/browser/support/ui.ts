@@ -107,6 +107,9 @@ export function useUi(env: Record<string, string> = {}, startProcess = startHubP
           problems.push(message.text());
       });
       onTestFinished(async () => {
+        // A handler can wait for a response when the test ends; its request fails when the context is closed.
+        await context.unrouteAll({ behavior: "ignoreErrors" });
+        await page.unrouteAll({ behavior: "ignoreErrors" });
         await context.close();
         expect(problems, "errors in the console of the page").toEqual([]);
       });
