@@ -35,6 +35,9 @@ export function readParam(param: Json): Test | "any" | { problem: string } {
     };
   if (op === "exists") return { op, value: isBlank(value) ? true : (value as Json) };
   if (isBlank(value)) return "any";
+  // Such a pattern matches nothing, and an object with a field `toString` cannot be converted to text.
+  if (op === "glob" && typeof value === "object")
+    return { problem: "value must be text if op is 'glob'" };
   if (op === "glob" && String(value).length > MAX_GLOB_LENGTH)
     return { problem: `value must have at most ${MAX_GLOB_LENGTH} characters if op is 'glob'` };
   if (op !== "in") return { op, value: value as Json };

@@ -54,6 +54,11 @@ it("changes the values of the sample that must be absent or different", async ()
   expect(await matches(params, matchingData(params, { state: "red", gone: 1 }))).toBe(true);
 });
 
+it.each(["ne", "gt", "lt", "glob"])("does not throw if the value of %s is an object", (op) => {
+  const params = { state: { op, value: { toString: 1 } } };
+  expect(() => matchingData(params, { state: { toString: 1 } })).not.toThrow();
+});
+
 it("ignores invalid paths, and does not set a prototype", () => {
   expect(matchingData({ "a..b": "x" })).toEqual({});
   expect(Object.getPrototypeOf(matchingData({ "__proto__.x": "y" }))).toBe(Object.prototype);

@@ -22,7 +22,7 @@ function matchingValue({ op, value }: Test): Json {
     case "in":
       return Array.isArray(value) ? (value[0] ?? null) : value;
     case "ne":
-      return `not ${String(value)}`;
+      return typeof value === "object" ? "other" : `not ${value}`;
     case "glob":
       return String(value).replaceAll(/[*?]/g, "x");
     case "gt":
@@ -44,7 +44,7 @@ const DAY_MS = 86_400_000;
 function shift(value: Json, by: 1 | -1): Json {
   const number = numberOf(value);
   if (number !== undefined) return number + by;
-  const time = Date.parse(String(value));
+  const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
   return Number.isNaN(time) ? value : new Date(time + by * DAY_MS).toISOString();
 }
 
