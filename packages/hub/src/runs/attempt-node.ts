@@ -65,6 +65,7 @@ export async function attemptNode(
   const loaded = loading;
   const attempted = await attempt({
     tenant: run.tenant,
+    lane: [run.app, run.flow_id],
     node,
     definition,
     scope: templateScope(execution, context, loaded),

@@ -43,6 +43,7 @@ function attemptOnce(
   const { config: _config, signal: _signal, scope: _scope, ...context } = testContext();
   return attempt({
     tenant: "acme",
+    lane: undefined,
     evaluate: options.evaluate ?? context.evaluate,
     budget: createRunBudget(options.maxRunBytes ?? Infinity, 0),
     node: testNode("Test", "a", parameters),

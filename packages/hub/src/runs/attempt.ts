@@ -1,6 +1,11 @@
 /** Runs a node once: renders its templates, enforces its timeout, and returns errors as results. */
 import { Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
-import type { Evaluate, Evaluation, LogLine } from "@signalbox/rules/flows/evaluation.ts";
+import type {
+  Evaluate,
+  Evaluation,
+  EvaluationCaller,
+  LogLine,
+} from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeContext, NodeDefinition, NodeResult } from "@signalbox/rules/flows/node-type.ts";
 import type { Scope } from "@signalbox/rules/flows/render.ts";
@@ -43,6 +48,7 @@ type Call<Name extends "callTool" | "listTools", Caller> = (
 
 export interface AttemptOptions {
   tenant: string;
+  lane: EvaluationCaller["lane"];
   node: FlowNode;
   definition: NodeDefinition;
   scope: Scope;
@@ -79,7 +85,7 @@ export type AttemptResult<Result = NodeResult> =
   | FailedAttempt;
 
 export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
-  const { tenant, node, definition, scope, context, loadSecrets, loadFlowSecrets } = options;
+  const { tenant, lane, node, definition, scope, context, loadSecrets, loadFlowSecrets } = options;
   const { config: template, settings, secretNames } = splitParameters(node);
   const timeoutMs =
     settings.timeoutMs ?? (definition.hasOwnDeadline ? undefined : options.defaultTimeoutMs);
@@ -93,7 +99,7 @@ export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
       attempted.mask = createMask([...Object.values(secrets), ...(await loadFlowSecrets())]);
     const { mask, log } = attempted;
     const evaluate = (evaluation: Evaluation) =>
-      options.evaluate(evaluation, { tenant, signal, onQueued: stopClock });
+      options.evaluate(evaluation, { tenant, lane, signal, onQueued: stopClock });
     const config = await renderNode(template, definition, scope, secrets, evaluate);
     const masked = maskConfig(mask, config, options.budget);
     if ("error" in masked) throw new RunFailed(masked.error);

@@ -65,7 +65,10 @@ async function newCalledRun(
       { code: "too_deep" },
     );
   const { tenant } = run;
-  const validate = createSchemaValidator((evaluation) => evaluate(evaluation, { tenant, signal }));
+  const lane = [run.app, run.flow_id];
+  const validate = createSchemaValidator((evaluation) =>
+    evaluate(evaluation, { tenant, lane, signal }),
+  );
   const { trigger, input } = await findCallable(store, tenant, call, validate, now());
   return {
     id: newId(),

@@ -34,7 +34,7 @@ export interface TriggerMatch extends Verdict {
   pausedUntil?: number | undefined;
 }
 
-export type CompareOptions = Omit<FilterOptions, "onPaused">;
+export type CompareOptions = Omit<FilterOptions, "onPaused" | "app">;
 
 const BUDGET_MS = 10;
 /**
@@ -59,7 +59,7 @@ export async function compareTriggers(
     { ...toMatchEvent(tenant, event), data: parsedData },
     triggers.map((trigger) => toMatchTrigger(tenant, trigger)),
     {
-      evaluateFilters: evaluateFilters({ ...options, onPaused }, tenant),
+      evaluateFilters: evaluateFilters({ ...options, onPaused, app: triggers[0]?.app }, tenant),
       budget: createBudget(bytes, options.now),
     },
   );
@@ -108,7 +108,8 @@ async function compareInSandbox(
   });
   const pauses = new Map<string, number>();
   const onPaused = (expression: string, until: number) => void pauses.set(expression, until);
-  const results = await runInSandbox(tenant, event, expressions, { ...options, onPaused });
+  const app = triggers[0]?.app;
+  const results = await runInSandbox(tenant, event, expressions, { ...options, onPaused, app });
   return results.map((result, index) =>
     "problem" in result
       ? {

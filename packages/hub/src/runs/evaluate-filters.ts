@@ -33,6 +33,8 @@ const states = new WeakMap<Evaluate, FilterState>();
 export interface FilterOptions {
   evaluate: Evaluate;
   now: () => number;
+  /** The app of the triggers. Its filters wait for the sandbox in a queue of its own, each in its turn. */
+  app?: string | undefined;
   /** The maximum time that a batch waits for the sandbox. */
   maxWaitMs?: number | undefined;
   /** Ends the evaluation. */
@@ -55,7 +57,7 @@ export const evaluateFilters =
  * Returns one item per expression: its result, or a problem if it is paused or exceeds its limits.
  */
 export async function evaluateUnlessPaused<Result extends object>(
-  { evaluate, now, maxWaitMs, signal, onPaused = () => {} }: FilterOptions,
+  { evaluate, now, app = "", maxWaitMs, signal, onPaused = () => {} }: FilterOptions,
   tenant: string,
   batch: ExpressionBatch,
 ): Promise<(Result | { problem: string; isOverrun?: true })[]> {
@@ -82,7 +84,12 @@ export async function evaluateUnlessPaused<Result extends object>(
           ? []
           : await evaluateBatch<Result>(
               (evaluation) =>
-                evaluate(evaluation, { tenant, signal: pending.controller.signal, maxWaitMs }),
+                evaluate(evaluation, {
+                  tenant,
+                  lane: [app, active[0] as string],
+                  signal: pending.controller.signal,
+                  maxWaitMs,
+                }),
               { ...batch, expressions: active },
             );
       state.pending.delete(pending);

@@ -78,7 +78,7 @@ function setUp(maxWorkers = 2) {
       const results = (outputs.length > 0 ? outputs : [null]).map(
         (output): SerializedResult => ({ log: [], output: JSON.stringify(output) }),
       );
-      worker(index).events.onResults(results);
+      worker(index).events.onResults(results, []);
       await Promise.resolve();
     },
   };
@@ -99,8 +99,27 @@ test("serves tenants round robin, and does not occupy all workers with one tenan
   await finish(0);
   await finish(0);
   await finish(0);
-  expect(started).toEqual(["a1", "u1", "a2", "w1", "a3"]);
+  expect(started).toEqual(["a1", "u1", "w1", "a2", "a3"]);
   for (const index of [0, 1, 1]) await finish(index);
+  await Promise.all(results);
+});
+
+test("serves the apps and flows of a tenant round robin", async () => {
+  const { pool, worker, started, finish } = setUp(2);
+  const { signal } = new AbortController();
+  const evaluate = (lane: readonly string[], code: string) =>
+    pool.evaluate(
+      { language: "javascript", code, memoryMb: 16, data: null, timeoutMs: 1000 },
+      { tenant: "acme", lane, signal, onQueued: () => () => started.push(code) },
+    );
+  const results = [
+    ...["slow 1", "slow 2", "slow 3"].map((code) => evaluate(["shop", "prices"], code)),
+    evaluate(["shop", "stock"], "same app"),
+    evaluate(["blog", "posts"], "other app"),
+  ];
+  worker(0).events.onReady();
+  for (const _ of results) await finish(0);
+  expect(started).toEqual(["slow 1", "other app", "same app", "slow 2", "slow 3"]);
   await Promise.all(results);
 });
 
@@ -126,9 +145,9 @@ test("does not occupy all workers with large data, nor with the small and large 
   worker(1).events.onReady();
   expect(started).toEqual(["w-small"]);
   worker(0).events.onReady();
-  worker(0).events.onResults([{ log: [], output: "1" }]);
+  worker(0).events.onResults([{ log: [], output: "1" }], []);
   expect(started).toEqual(["w-small", "a-large", "a-small"]);
-  worker(1).events.onResults([{ log: [], output: "1" }]);
+  worker(1).events.onResults([{ log: [], output: "1" }], []);
   expect(started).toEqual(["w-small", "a-large", "a-small", "u-large"]);
   return pool.close();
 });
@@ -163,7 +182,7 @@ test("terminates and replaces a worker that exceeds its deadline", async () => {
     message: "exceeds the time limit of 1 s",
   });
   expect(worker(0).isTerminated).toBe(true);
-  worker(0).events.onResults([{ log: [], output: '"too late"' }]);
+  worker(0).events.onResults([{ log: [], output: '"too late"' }], []);
   worker(1).events.onReady();
   await finish(1, "ok");
   expect(await next).toEqual({ log: [], output: "ok" });
@@ -229,9 +248,9 @@ test("queues the rest of a batch again, before later expressions and after other
   const endless = evaluate("wayne", "occupies the other worker").catch(() => {});
   const names = ["e0", "e1", "e2", "e3"];
   const results = names.map((name) => evaluate("acme", name));
-  const other = evaluate("umbrella", "u");
   worker(1).events.onReady();
   await finish(1, "e0");
+  const other = evaluate("umbrella", "u");
   const later = evaluate("acme", "e4");
   const expressions = () =>
     worker(1).posted.map((posted) => "expression" in posted && posted.expression);

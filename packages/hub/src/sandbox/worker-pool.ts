@@ -1,14 +1,16 @@
 /**
  * Evaluates programs in workers (on Node: processes), so that an endless program blocks only its
  * worker, not the event loop. A worker that exceeds its deadline is terminated and replaced. Evaluations
- * are queued per tenant and language. One queue cannot occupy all workers, so the filters of new events
+ * are queued per tenant and language, and in each of these queues by app and flow, which get the same time
+ * (fair-queue.ts). One queue cannot occupy all workers, so the filters of new events
  * do not wait for the code of flows. Evaluations of large data together cannot occupy all workers
  * either, so small webhooks do not wait for large ones.
  *
- * Small expressions and the filters of one queue are evaluated in batches, because most take less time than
- * a message to a worker, and because events whose filters end together share a commit. After some milliseconds, a worker returns the results so far, and the rest of the batch is
- * queued again. A batch has the deadline of one evaluation. If it exceeds a limit or its worker crashes,
- * each of its expressions is evaluated again alone, so that only the one that caused it fails.
+ * Small expressions and the filters of one app are evaluated in batches, because most take less time than
+ * a message to a worker, and because events whose filters end together share a commit. After some milliseconds,
+ * a worker returns the results so far, and the rest of the batch is queued again. A batch has the deadline
+ * of one evaluation. If it exceeds a limit or its worker crashes, each of its expressions is evaluated again
+ * alone, so that only the one that caused it fails.
  *
  * The data of requests that are queued or in a worker are limited, per tenant and in total. The data of
  * runs are not limited here, because the number of runs in progress limits them.
@@ -30,6 +32,11 @@ import { evaluateThroughJson } from "./serialize.ts";
 /** The first message that a worker posts. */
 export const READY = "ready";
 
+/** What a worker posts to its pool: see `SandboxWorkerEvents`. */
+export type WorkerMessage =
+  | typeof READY
+  | { results: readonly SerializedResult[]; times: readonly number[] };
+
 export interface SandboxWorker {
   /** The worker evaluates the programs one after the other, at least the first one. */
   post(evaluations: readonly SerializedEvaluation[]): void;
@@ -43,8 +50,11 @@ export interface SandboxWorker {
 export interface SandboxWorkerEvents {
   /** The worker has started and can evaluate. */
   onReady(): void;
-  /** The results of the posted evaluations, or of the first ones. The worker does not evaluate the others. */
-  onResults(results: readonly SerializedResult[]): void;
+  /**
+   * The results of the posted evaluations, or of the first ones, and the time that each has taken. The worker does
+   * not evaluate the others.
+   */
+  onResults(results: readonly SerializedResult[], times: readonly number[]): void;
   /**
    * The worker has ended. If the reason is a result, an evaluation that was posted alone resolves with
    * it. After an error, another worker evaluates the program again. After a second error, the evaluation
@@ -76,6 +86,8 @@ const MAX_TENANT_BYTES = MAX_BYTES / 2;
 
 interface Job {
   key: string;
+  /** The key, the app and the flow. */
+  lane: readonly [string, ...string[]];
   evaluation: SerializedEvaluation;
   /** False for code and for requests, and after a batch with this job has failed. */
   canBatch: boolean;
@@ -120,7 +132,7 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
   };
 
   const addToQueue = (job: Job, position?: "first") => {
-    if (!job.isSettled) job.removeFromQueue = queue.add(job.key, job, position);
+    if (!job.isSettled) job.removeFromQueue = queue.add(job.lane, job, position);
   };
   const dispatch = () => {
     while (!isClosed && (idleHandles.length > 0 || handles.size < maxWorkers)) {
@@ -139,7 +151,8 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       job.canBatch &&
       bytes + job.evaluation.data.length <= LARGE_BYTES;
     for (;;) {
-      const job = queue.nextOf(first.key, fits);
+      // Of one app: the jobs of a batch wait for each other.
+      const job = queue.nextOf([first.key, first.lane[1] ?? ""], fits);
       if (!job) return batch;
       batch.push(job);
       bytes += job.evaluation.data.length;
@@ -169,7 +182,10 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
         if (isBatch && !isClosed) {
           job.canBatch = false;
           addToQueue(job);
-        } else settle(job);
+        } else {
+          queue.charge(job.lane, job.evaluation.timeoutMs);
+          settle(job);
+        }
       dispatch();
       return terminated;
     };
@@ -191,11 +207,13 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
         isReady = true;
         if (jobs.length > 0) begin();
       },
-      onResults(results) {
+      onResults(results, times) {
         if (isDiscarded) return;
         const taken = takeJobs();
         for (const job of taken.slice(results.length).reverse()) addToQueue(job, "first");
         results.forEach((result, at) => {
+          const lane = taken[at]?.lane;
+          if (lane) queue.charge(lane, times[at] ?? 0);
           if (isBatch) taken[at]?.onStart();
           taken[at]?.resolve(result);
         });
@@ -232,7 +250,7 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
   const enqueue = (evaluation: SerializedEvaluation, caller: EvaluationCaller) =>
     new Promise<SerializedResult>((resolve, reject) => {
       if (isClosed) throw stoppingError();
-      const { tenant, signal, maxWaitMs, onQueued = () => () => {} } = caller;
+      const { tenant, lane = [], signal, maxWaitMs, onQueued = () => () => {} } = caller;
       const release =
         maxWaitMs === undefined
           ? () => {}
@@ -249,8 +267,10 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
         release();
       };
       const onStart = onQueued();
+      const key = keyOf(tenant, evaluation);
       const job: Job = {
-        key: keyOf(tenant, evaluation),
+        key,
+        lane: [key, ...(lane.length > 0 ? lane : [""])],
         evaluation,
         canBatch: BATCHED.includes(evaluation.language) && maxWaitMs === undefined,
         isRetry: false,

@@ -92,8 +92,10 @@ export type EvaluationResult = { log: LogLine[] } & (
 );
 
 export interface EvaluationCaller {
-  /** Evaluations are queued per tenant, and the queues are served round robin. */
+  /** Evaluations are queued per tenant, and each tenant gets the same time of the workers. */
   tenant: string;
+  /** The queues of a tenant that get the same time, such as an app and its flow; the outermost first. */
+  lane?: readonly string[] | undefined;
   signal: AbortSignal;
   /**
    * The maximum time in the queue. An evaluation that has not started by then is rejected as busy. If

@@ -6,7 +6,7 @@ import type { SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { evaluateSerialized } from "../../sandbox/evaluators.ts";
 import type { JavaScriptHost } from "../../sandbox/run-javascript.ts";
-import { READY } from "../../sandbox/worker-pool.ts";
+import { READY, type WorkerMessage } from "../../sandbox/worker-pool.ts";
 import { createPieceJoiner, type SandboxMessage } from "./sandbox-pieces.ts";
 
 /** TypeScript declares WebAssembly only for the DOM. */
@@ -33,18 +33,25 @@ const host: JavaScriptHost = { engine: await WebAssembly.compile(await readFile(
 const MAX_BATCH_MS = 20;
 const MAX_OUTPUT_LENGTH = LARGE_BYTES;
 
+const post = (message: WorkerMessage) => process.send?.(message);
+
 const joinPieces = createPieceJoiner();
 process.on("message", async (message: SandboxMessage) => {
   const results: SerializedResult[] = [];
+  const times: number[] = [];
   const startedAt = performance.now();
+  let endedAt = startedAt;
   let outputLength = 0;
   for (const evaluation of joinPieces(message)) {
     const result = await evaluateSerialized(evaluation, host);
     results.push(result);
+    const now = performance.now();
+    times.push(now - endedAt);
+    endedAt = now;
     if ("output" in result) outputLength += result.output.length;
-    if (performance.now() - startedAt > MAX_BATCH_MS || outputLength > MAX_OUTPUT_LENGTH) break;
+    if (endedAt - startedAt > MAX_BATCH_MS || outputLength > MAX_OUTPUT_LENGTH) break;
   }
   // One message: the hub then continues all runs of the batch together, and they share a commit.
-  if (results.length > 0) process.send?.(results);
+  if (results.length > 0) post({ results, times });
 });
-process.send?.(READY);
+post(READY);

@@ -503,7 +503,9 @@ describe("the sandbox's processes", () => {
     const program = { language: "jsonata", data: "{}", timeoutMs: 60_000 };
     const post = async (...expressions: string[]): Promise<SerializedResult[]> => {
       child.send(expressions.map((expression) => ({ ...program, expression })));
-      return (await once(child, "message"))[0];
+      const { results, times } = (await once(child, "message"))[0];
+      expect(times.map((ms: number) => ms > 0)).toEqual(results.map(() => true));
+      return results;
     };
     const slow = "$count([1..300000].($ * 2))";
     const output = (value: string) => ({ log: [], output: value });

@@ -7,12 +7,13 @@ import { fork } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
-import { memoryLimitExceeded, type SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
+import { memoryLimitExceeded } from "@signalbox/rules/flows/evaluation.ts";
 import {
   createWorkerPool,
   READY,
   type SandboxWorker,
   type SandboxWorkerEvents,
+  type WorkerMessage,
   type WorkerPool,
 } from "../../sandbox/worker-pool.ts";
 import { sendInPieces } from "./sandbox-pieces.ts";
@@ -55,8 +56,8 @@ function startWorker({ onReady, onResults, onExit }: SandboxWorkerEvents): Sandb
     serialization: "advanced",
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   });
-  child.on("message", (message: SerializedResult[] | typeof READY) =>
-    message === READY ? onReady() : onResults(message),
+  child.on("message", (message: WorkerMessage) =>
+    message === READY ? onReady() : onResults(message.results, message.times),
   );
   child.on("error", onExit);
   const exited = new Promise<void>((resolve) =>
