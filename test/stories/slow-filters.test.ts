@@ -3,7 +3,7 @@
  * immediately, and the triggers with the filter fire once, although the hub is killed.
  */
 import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
-import { deliver } from "../support/deliver.ts";
+import { deliver, SECRET } from "../support/deliver.ts";
 import { createFlowMaker, returns } from "../support/flow-maker.ts";
 import { startHubProcess } from "../support/hub-process.ts";
 import { createDatabase } from "../support/postgres.ts";
@@ -30,7 +30,7 @@ describe.each(["SQLite", "PostgreSQL"])("with a slow filter, on %s", (backend) =
         data,
         env: {
           SIGNALBOX_TOKEN: TOKEN,
-          GITHUB_WEBHOOK_SECRET: "It's a Secret to Everybody",
+          GITHUB_WEBHOOK_SECRET: SECRET,
           ...(databaseUrl && { DATABASE_URL: databaseUrl }),
         },
       });
@@ -85,4 +85,43 @@ describe.each(["SQLite", "PostgreSQL"])("with a slow filter, on %s", (backend) =
     );
     expect(await listRuns(second, fast)).toHaveLength(WEBHOOKS);
   });
+});
+
+it("an app's slow filters and steps do not delay the filters and steps of another app", async () => {
+  const hub = await startHubProcess({
+    data: tempFolder(),
+    env: { SIGNALBOX_TOKEN: TOKEN, GITHUB_WEBHOOK_SECRET: SECRET },
+  });
+  onTestFinished(async () => void (await hub.stop()));
+  const maker = createFlowMaker(hub.url, TOKEN);
+  await maker.app("slow");
+  await maker.app("fast");
+  const publish = async (slug: string, type: string, filter: string, expression: string) => {
+    const on = { id: "on", type: "Event", name: "On" };
+    const step = { id: "step", type: "Transform", name: "Step", parameters: { expression } };
+    const parameters = { source: "github", type, filter };
+    const edges: [string, string][] = [["on", "step"]];
+    return (await maker.flow(slug, `${slug} ${type}`, [{ ...on, parameters }, step], edges)).id;
+  };
+  const takesLong = "$sum([1..100000].($ * 2))";
+  const fastFilter = "$contains(data.repository.full_name, /octo/)";
+  const slow = [
+    await publish("slow", "push", `${takesLong} > 0`, "1"),
+    await publish("slow", "issues", fastFilter, takesLong),
+  ];
+  const fast = await publish("fast", "label", fastFilter, "1 + 1");
+  const countSucceeded = async (id: string) =>
+    (
+      await maker.call<{ items: object[] }>(
+        "GET",
+        `/api/runs?flow=${id}&status=succeeded&limit=100`,
+      )
+    ).items.length;
+  const webhooks = 60;
+  for (const type of ["push", "issues"])
+    await Promise.all(Array.from({ length: webhooks }, () => deliver(hub.url, { type })));
+  await deliver(hub.url, { type: "label" });
+  await vi.waitFor(async () => expect(await countSucceeded(fast)).toBe(1), WAIT);
+  // In order of arrival, all of the slow ones would have come first.
+  for (const id of slow) expect(await countSucceeded(id)).toBeLessThan(webhooks / 2);
 });

@@ -27,7 +27,7 @@ import { createGithubTenancy } from "./tenants/tenancy.ts";
  * How long the sender of a webhook waits for filters. A filter of a running hub takes a few milliseconds; much
  * more on a busy machine.
  */
-const MATCH_WITHIN_MS = 20;
+const MATCH_WITHIN_MS = 15;
 
 export interface HubPipelineOptions {
   store: Store;

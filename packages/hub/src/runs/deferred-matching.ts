@@ -11,24 +11,21 @@ import { backoffMs } from "../lib/backoff.ts";
 import { createBatcher } from "../lib/batcher.ts";
 import { createClaimLoop } from "../lib/claim-loop.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
+import { createShares } from "../lib/shares.ts";
 import type { Timers } from "../lib/timers.ts";
 import type {
   ClaimedMatching,
   FinishedMatching,
   MatchingClaimRef,
-  MatchingRef,
   MatchingResult,
+  TriggerKey,
 } from "../store/matching-store.ts";
 import type { EventPlan, TrippedTrigger } from "../store/run-store.ts";
 import type { AppendRequest, AppendResult, NewEvent, StalePlan, Store } from "../store/store.ts";
-import {
-  type LatePlan,
-  type LimitedPlan,
-  type Matcher,
-  mergePlans,
-  type PausablePlan,
-  type Plan,
-} from "./matcher.ts";
+import { decidedPlans, type PlannedGroup } from "./decided-plans.ts";
+import { isAlwaysKept, keptVerdicts, MAX_MISSES } from "./kept-verdicts.ts";
+import { type LatePlan, type LimitedPlan, MAX_GROUPS, type Matcher, type Plan } from "./matcher.ts";
+import { mergePaused, type PausedTriggers } from "./merge-plans.ts";
 
 export interface DeferredMatchingOptions {
   store: Pick<
@@ -69,9 +66,13 @@ export interface DeferredMatching {
 const CLAIM_MS = 30_000;
 const RENEW_MS = 10_000;
 const LEFT_OUT_MS = 1_000;
-/** The limits of the events whose comparison goes on after they were stored. */
-const MAX_HELD = 256;
-const MAX_HELD_BYTES = 32 * 1024 * 1024;
+/**
+ * The limit of the events whose comparison goes on after they were stored. Flows have fair shares, so that
+ * the events of a slow filter do not displace those of other flows.
+ */
+const MAX_HELD_BYTES = 64 * 1024 * 1024;
+/** What a small event counts: most of its memory is not its body. */
+const MIN_HELD_BYTES = 128 * 1024;
 /** The limits of the events that are claimed: in total, and of one tenant. */
 const MAX_CLAIMED = 64;
 const MAX_CLAIMED_OF_TENANT = 32;
@@ -79,31 +80,29 @@ const MAX_CLAIMED_OF_TENANT = 32;
 const MAX_PAUSES = 3;
 const BACKOFF = { firstMs: 1_000, maxMs: 5 * 60_000, random: Math.random };
 
-interface HeldEvent extends MatchingRef {
-  bytes: number;
+interface HeldEvent {
+  claim: MatchingClaimRef;
   revision: number;
   late: LatePlan;
   /** The triggers whose filters are paused. */
-  paused: PausablePlan["paused"];
+  paused: PausedTriggers | undefined;
 }
 
 export function createDeferredMatching(options: DeferredMatchingOptions): DeferredMatching {
   const { store, matcher, largeReads, timers, withinMs, onTripped, onError } = options;
   const held = new Set<HeldEvent>();
   const claimedByTenant = new Map<string, number>();
-  let heldBytes = 0;
+  const shares = createShares(MAX_HELD_BYTES);
   let claimed = 0;
   let lastTenant = "";
   let isClosed = false;
+  const closing = new AbortController();
   const active = new Set<ClaimedMatching>();
   /** Whether the last claim has left out events of a tenant, because too many of them are being matched. */
   let hasLeftOut = false;
   let cancelRenewal: (() => void) | undefined;
 
-  const listClaims = (): MatchingClaimRef[] => [
-    ...[...held].map(({ tenant, id }) => ({ tenant, id, attempts: 0 })),
-    ...active,
-  ];
+  const listClaims = (): MatchingClaimRef[] => [...[...held].map(({ claim }) => claim), ...active];
   /** Evaluations can wait longer than a claim. Without renewals, they would be repeated. */
   const renew = async () => {
     cancelRenewal = undefined;
@@ -125,43 +124,80 @@ export function createDeferredMatching(options: DeferredMatchingOptions): Deferr
     maxItems: 64,
     isItemError: store.isDataError,
   });
-  /** Stores verdicts and runs of deferred triggers. Returns false if the triggers have changed meanwhile. */
-  const storePlan = async (
-    { tenant, id, attempts }: MatchingClaimRef,
+  /**
+   * Stores verdicts and runs of deferred triggers, those of each group as soon as it is decided. Returns the
+   * triggers that must be compared again, because triggers have changed meanwhile.
+   */
+  const storeDecided = async (
+    claim: MatchingClaimRef,
     revision: number,
-    { paused, ...plan }: PausablePlan,
-  ): Promise<boolean> => {
-    const result = await finish({
-      ...{ tenant, id, attempts, revision },
-      plan: { ...plan, ...(paused && { deferred: paused }) },
-    });
-    if (result.outcome === "stale") matcher.invalidate(tenant);
-    else if (result.outcome === "matched")
-      for (const tripped of result.tripped) onTripped(tenant, tripped);
-    return result.outcome !== "stale";
+    groups: readonly PlannedGroup[],
+    pausedInTime?: PausedTriggers,
+  ): Promise<readonly TriggerKey[]> => {
+    let paused = pausedInTime;
+    let misses = MAX_MISSES;
+    let remaining = [
+      ...groups.flatMap(({ triggers }) => triggers),
+      ...(paused?.triggers ?? []),
+    ] as readonly TriggerKey[];
+    for await (const { plan, rest } of decidedPlans(groups)) {
+      if (isClosed) return []; // `close` releases the event
+      paused = mergePaused([paused, plan.paused]);
+      const until = rest.length > 0 ? timers.now() + CLAIM_MS : paused?.until;
+      const triggers = [...rest, ...(paused?.triggers ?? [])];
+      const verdicts = keptVerdicts(plan.verdicts, misses);
+      misses -= verdicts.filter((verdict) => !isAlwaysKept(verdict)).length;
+      const result = await finish({
+        ...claim,
+        revision,
+        plan: {
+          verdicts,
+          runs: plan.runs,
+          ...(until !== undefined && { deferred: { triggers, until } }),
+        },
+      });
+      if (result.outcome === "gone") return [];
+      if (result.outcome === "stale") {
+        matcher.invalidate(claim.tenant);
+        return remaining;
+      }
+      for (const tripped of result.tripped) onTripped(claim.tenant, tripped);
+      remaining = triggers;
+    }
+    return [];
   };
 
   /** Waits for the comparison of a stored event, and stores its result. */
-  const finishHeld = async ({ tenant, id, revision, late, paused }: HeldEvent) => {
-    const plan = await late.plan;
-    if (isClosed) return; // `close` releases the event
-    const all = plan && mergePlans([plan, { verdicts: [], runs: [], ...(paused && { paused }) }]);
-    if (!all || !(await storePlan({ tenant, id, attempts: 0 }, revision, all)))
-      await store.moveMatching([{ tenant, id, attempts: 0 }], timers.now());
+  const finishHeld = async ({ claim, revision, late, paused }: HeldEvent) => {
+    try {
+      const changed = await storeDecided(claim, revision, await late.groups, paused);
+      if (changed.length === 0) return;
+    } catch (error) {
+      reportUnlessClosed(error);
+    }
+    // Otherwise, `close` releases it.
+    if (!isClosed) await store.moveMatching([claim], timers.now()).catch(onError);
   };
-  const hold = (entry: HeldEvent): boolean => {
-    if (isClosed || held.size >= MAX_HELD || heldBytes + entry.bytes > MAX_HELD_BYTES) return false;
+  /** Returns a function that ends the comparison. Undefined if the flows of the triggers hold too much. */
+  const hold = (entry: HeldEvent, bytes: number): (() => void) | undefined => {
+    const { claim, late } = entry;
+    const amount = Math.max(bytes, MIN_HELD_BYTES);
+    const path = late.triggers
+      .slice(0, MAX_GROUPS)
+      .map(({ flow_id }) => [claim.tenant, flow_id])
+      .find((ofFlow) => shares.room(ofFlow) >= amount);
+    if (isClosed || !path) return undefined;
+    const giveBack = shares.take(path, amount);
     held.add(entry);
-    heldBytes += entry.bytes;
     scheduleRenewal();
-    return true;
-  };
-  const drop = (entry: HeldEvent) => {
-    if (held.delete(entry)) heldBytes -= entry.bytes;
-    entry.late.abort();
+    return () => {
+      held.delete(entry);
+      giveBack();
+      late.abort();
+    };
   };
   const follow = async (
-    entries: readonly HeldEvent[],
+    entries: readonly { entry: HeldEvent; drop(): void }[],
     appending: Promise<AppendResult | StalePlan>,
   ) => {
     const appended = await appending.catch(() => undefined);
@@ -170,28 +206,25 @@ export function createDeferredMatching(options: DeferredMatchingOptions): Deferr
         ? appended.events.flatMap(({ id, duplicate }) => (duplicate ? [] : [id]))
         : [],
     );
-    for (const entry of entries)
-      if (stored.has(entry.id))
-        finishHeld(entry)
-          .catch(reportUnlessClosed) // another claim begins after CLAIM_MS
-          .finally(() => drop(entry));
-      else drop(entry);
+    for (const { entry, drop } of entries)
+      if (stored.has(entry.claim.id)) void finishHeld(entry).finally(drop);
+      else drop();
   };
   const defer = (
     { tenant, events }: AppendRequest,
     { revision, events: plans }: Plan<LimitedPlan>,
   ): DeferrablePlan => {
-    const entries: HeldEvent[] = [];
+    const entries: { entry: HeldEvent; drop(): void }[] = [];
     const now = timers.now();
     const deferred = plans.map(({ late, paused, ...plan }, index): EventPlan => {
       if (!late) return { ...plan, ...(paused && { deferred: paused }) };
       const { id, body } = events[index] as NewEvent;
-      const entry = { tenant, id, bytes: body.byteLength, revision, late, paused };
-      const isHeld = hold(entry);
-      if (isHeld) entries.push(entry);
+      const entry = { claim: { tenant, id, attempts: 0 }, revision, late, paused };
+      const drop = hold(entry, body.byteLength);
+      if (drop) entries.push({ entry, drop });
       else late.abort();
       const triggers = [...late.triggers, ...(paused?.triggers ?? [])];
-      return { ...plan, deferred: { triggers, until: isHeld ? now + CLAIM_MS : now } };
+      return { ...plan, deferred: { triggers, until: drop ? now + CLAIM_MS : now } };
     });
     return {
       revision,
@@ -210,13 +243,16 @@ export function createDeferredMatching(options: DeferredMatchingOptions): Deferr
       const payload = await store.getPayload(tenant, row.seq);
       if (!payload) return;
       const event = { ...row, ...payload };
-      for (;;) {
-        const options = { decidesPaused: attempts >= MAX_PAUSES };
-        const planned = await matcher.planTriggers({ tenant, event }, triggers, options);
-        if (isClosed) return;
-        const plan = planned.events[0] ?? { verdicts: [], runs: [] };
-        if (await storePlan(claim, planned.revision, plan)) return;
-      }
+      const decidesPaused = attempts >= MAX_PAUSES;
+      let remaining: readonly TriggerKey[] = triggers;
+      do {
+        const controller = new AbortController();
+        const signal = AbortSignal.any([closing.signal, controller.signal]);
+        const options = { decidesPaused, signal };
+        const planned = await matcher.planTriggers({ tenant, event }, remaining, options);
+        remaining = await storeDecided(claim, planned.revision, planned.groups);
+        controller.abort();
+      } while (remaining.length > 0 && !isClosed);
     });
   };
   const countClaimed = (tenant: string, change: 1 | -1) => {
@@ -289,6 +325,7 @@ export function createDeferredMatching(options: DeferredMatchingOptions): Deferr
     countActive: () => held.size + claimed,
     async close() {
       isClosed = true;
+      closing.abort();
       unsubscribe();
       await loop.close();
       cancelRenewal?.();

@@ -10,12 +10,15 @@ export const MAX_MISSES = 10;
 const MAX_CHARACTERS = 2_000;
 
 /** A miss keeps only the conditions that failed. The order of the verdicts does not change. */
-export function keptVerdicts(verdicts: readonly PlannedVerdict[]): PlannedVerdict[] {
+export function keptVerdicts(
+  verdicts: readonly PlannedVerdict[],
+  maxMisses = MAX_MISSES,
+): PlannedVerdict[] {
   const misses = verdicts
     .filter((verdict) => !isAlwaysKept(verdict))
     .map((verdict) => ({ verdict, failed: verdict.reasons.filter(({ holds }) => !holds) }))
     .sort((a, b) => a.failed.length - b.failed.length)
-    .slice(0, MAX_MISSES);
+    .slice(0, maxMisses);
   const kept = new Map<PlannedVerdict, Reason[]>();
   let characters = 0;
   for (const { verdict, failed } of misses) {
@@ -30,5 +33,5 @@ export function keptVerdicts(verdicts: readonly PlannedVerdict[]): PlannedVerdic
   });
 }
 
-const isAlwaysKept = ({ matched, breaker }: PlannedVerdict): boolean =>
+export const isAlwaysKept = ({ matched, breaker }: PlannedVerdict): boolean =>
   matched || breaker !== undefined;

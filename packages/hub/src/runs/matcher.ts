@@ -19,9 +19,11 @@ import type { TriggerKey } from "../store/matching-store.ts";
 import type { EventPlan, NewRun, PlannedVerdict } from "../store/run-store.ts";
 import type { AppendRequest, NewEvent, Store } from "../store/store.ts";
 import { type ComparedEvent, compareTriggers, type TriggerMatch } from "./compare-triggers.ts";
+import type { PlannedGroup } from "./decided-plans.ts";
 import { causesOf } from "./event-input.ts";
 import { keptVerdicts } from "./kept-verdicts.ts";
 import { laneOf, limitOf, type ReadKey } from "./lanes.ts";
+import { mergePlans, type PausablePlan } from "./merge-plans.ts";
 import { indexTriggers, selectCandidates } from "./select-candidates.ts";
 
 export interface MatcherOptions {
@@ -49,9 +51,8 @@ export interface Plan<OfEvent = PausablePlan> {
 
 /** The comparison of an event with some triggers that goes on after the time limit. */
 export interface LatePlan {
-  triggers: TriggerKey[];
-  /** Undefined if the comparison has failed or was aborted. It never rejects. */
-  plan: Promise<PausablePlan | undefined>;
+  triggers: readonly TriggerKey[];
+  groups: Promise<readonly PlannedGroup[]>;
   /** Ends the comparison. */
   abort(): void;
 }
@@ -70,8 +71,8 @@ export interface Matcher {
   planTriggers(
     compared: ComparedEvent,
     triggers: readonly TriggerKey[],
-    planOptions: Pick<PlanOptions, "decidesPaused">,
-  ): Promise<Plan>;
+    planOptions: Pick<PlanOptions, "decidesPaused" | "signal">,
+  ): Promise<{ revision: number; groups: readonly PlannedGroup[] }>;
   /** Called when the store has rejected a plan of the tenant. */
   invalidate(tenant: string): void;
   close(): void;
@@ -203,17 +204,13 @@ export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
       orNoPlans(request, (compared, index) => planWithin(compared, index, limit, options)),
     async planTriggers({ tenant, event }, keys, planOptions) {
       const wanted = new Set(keys.map(textOf));
-      return planAll({ tenant, events: [event] }, async (compared, index) => {
+      const request = { tenant, events: [event] };
+      const { revision, events } = await planAll(request, async (compared, index) => {
         const candidates = await selectCandidates(compared, index, options);
-        const groups = groupByFilter(
-          compared,
-          candidates.filter((trigger) => wanted.has(textOf(trigger))),
-        );
-        const plans = groups.map((group) =>
-          planEvent(compared, group, { ...options, ...planOptions }),
-        );
-        return mergePlans(await Promise.all(plans));
+        const remaining = candidates.filter((trigger) => wanted.has(textOf(trigger)));
+        return planGroups(compared, remaining, { ...options, ...planOptions });
       });
+      return { revision, groups: events[0] ?? [] };
     },
     invalidate: (tenant) => cache.delete(tenant),
     close: unsubscribe,
@@ -230,26 +227,7 @@ export type PlanOptions = Omit<MatcherOptions, "store"> & {
 export const textOf = ({ flow_id, node_id }: TriggerKey): string =>
   JSON.stringify([flow_id, node_id]);
 
-/** A plan without a verdict of triggers whose filters are paused. */
-export interface PausablePlan extends EventPlan {
-  paused?: { triggers: TriggerKey[]; until: number };
-}
-
-export const mergePlans = (plans: readonly PausablePlan[]): PausablePlan => {
-  const paused = plans.flatMap((plan) => plan.paused ?? []);
-  return {
-    verdicts: keptVerdicts(plans.flatMap(({ verdicts }) => verdicts)),
-    runs: plans.flatMap(({ runs }) => runs),
-    ...(paused.length > 0 && {
-      paused: {
-        triggers: paused.flatMap(({ triggers }) => triggers),
-        until: Math.max(...paused.map(({ until }) => until)),
-      },
-    }),
-  };
-};
-
-const MAX_GROUPS = 16;
+export const MAX_GROUPS = 16;
 
 /**
  * Triggers with the same filter form a group: each group is decided as soon as its filter is evaluated. A
@@ -272,6 +250,18 @@ function groupByFilter(
     : [...lists.slice(0, MAX_GROUPS - 1), lists.slice(MAX_GROUPS - 1).flat()];
 }
 
+/** Compares an event with each group of the triggers. */
+const planGroups = (
+  compared: ComparedEvent,
+  triggers: readonly StoredTrigger[],
+  options: PlanOptions,
+): PlannedGroup[] =>
+  groupByFilter(compared, triggers).map((group) => {
+    const plan = planEvent(compared, group, options);
+    plan.catch(() => {}); // a group can fail before its plan is awaited
+    return { triggers: group, plan };
+  });
+
 /** Triggers without a filter are decided in time, even if the filters of other triggers are slow. */
 async function planWithin(
   compared: ComparedEvent,
@@ -281,32 +271,32 @@ async function planWithin(
 ): Promise<LimitedPlan> {
   const controller = new AbortController();
   const limited = { ...options, signal: controller.signal };
-  // All triggers, until the candidates are known.
-  let groups: (readonly StoredTrigger[])[] = [index.triggers];
-  const decided = new Map<readonly StoredTrigger[], PausablePlan>();
-  const planGroups = async () => {
-    const candidates = await selectCandidates(compared, index, limited);
-    groups = groupByFilter(compared, candidates);
-    const plannings = groups.map(async (group) => {
-      const plan = await planEvent(compared, group, limited);
-      decided.set(group, plan);
-      return plan;
-    });
-    return { plannings };
-  };
-  const started = planGroups();
-  const planning = started.then(({ plannings }) => Promise.all(plannings)).then(mergePlans);
-  const plan = await endWithin(planning, limit);
-  if (plan) return plan;
-  const inTime = new Map(decided);
-  const late = planning.then(() =>
-    mergePlans([...decided].flatMap(([group, ofGroup]) => (inTime.has(group) ? [] : [ofGroup]))),
+  let groups: readonly PlannedGroup[] | undefined;
+  const decided = new Map<PlannedGroup, PausablePlan>();
+  const started = selectCandidates(compared, index, limited).then((candidates) => {
+    groups = planGroups(compared, candidates, limited);
+    return groups;
+  });
+  const planning = started.then((all) =>
+    Promise.all(
+      all.map(async (group) => {
+        const plan = await group.plan;
+        decided.set(group, plan);
+        return plan;
+      }),
+    ),
   );
+  const plans = await endWithin(planning, limit);
+  if (plans) return mergePlans(plans);
+  planning.catch(() => {}); // `late.groups` is awaited instead
+  const inTime = new Map(decided);
+  const lateOf = (all: readonly PlannedGroup[]) => all.filter((group) => !inTime.has(group));
   return {
     ...mergePlans([...inTime.values()]),
     late: {
-      triggers: groups.filter((group) => !inTime.has(group)).flat(),
-      plan: late.catch(() => undefined),
+      // All triggers, if the candidates are not known yet.
+      triggers: groups ? lateOf(groups).flatMap(({ triggers }) => triggers) : index.triggers,
+      groups: started.then(lateOf),
       abort: () => controller.abort(),
     },
   };
