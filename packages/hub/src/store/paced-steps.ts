@@ -11,9 +11,11 @@ export interface PacedStepsOptions {
 }
 
 /** How long the rows of a step may take, in addition to a transaction without rows (its fsync). */
-const ROWS_MS = 3;
+const ROWS_MS = 2;
+/** With a slow disk, the rows may take this share of the fsync: otherwise, hardly any rows would be removed. */
+const SHARE_OF_FIXED = 1 / 4;
 /** The share of the time in which steps run. */
-const BUSY_SHARE = 0.1;
+const BUSY_SHARE = 0.05;
 /** A process that was suspended does not continue its pause for long. */
 const MAX_PAUSE_MS = 2_000;
 const FIRST_ROWS = 5;
@@ -46,7 +48,7 @@ export function createPacedSteps({ timers, isStopped }: PacedStepsOptions): Pace
         hasMore = await step(rows);
         const took = timers.monotonic() - startedAt;
         fixedMs = Math.min(fixedMs, took);
-        rows = nextRows(rows, took - fixedMs);
+        rows = nextRows(rows, took - fixedMs, Math.max(ROWS_MS, fixedMs * SHARE_OF_FIXED));
         await pause(Math.min(MAX_PAUSE_MS, took * (1 / BUSY_SHARE - 1)));
       }
     },
@@ -55,7 +57,7 @@ export function createPacedSteps({ timers, isStopped }: PacedStepsOptions): Pace
 }
 
 /** At most doubles, so that one fast step does not make the next one slow. */
-const nextRows = (rows: number, took: number): number =>
-  took > ROWS_MS
-    ? Math.max(1, Math.floor((rows * ROWS_MS) / took))
-    : Math.min(MAX_ROWS, Math.ceil(rows * Math.min(2, ROWS_MS / took)));
+const nextRows = (rows: number, took: number, budgetMs: number): number =>
+  took > budgetMs
+    ? Math.max(1, Math.floor((rows * budgetMs) / took))
+    : Math.min(MAX_ROWS, Math.ceil(rows * Math.min(2, budgetMs / took)));

@@ -8,6 +8,7 @@ import type { Store } from "../store.ts";
 import type { ExportPage } from "../tenant-data-store.ts";
 import { keptTables, sharedTables, type TenantTable, tenantTables } from "../tenant-tables.ts";
 import { allNotices } from "./all-notices.ts";
+import { claim, claimExactly, progress, sampleRun, sampleStep, save } from "./run-sample.ts";
 import {
   allEvents,
   appendEvents,
@@ -170,6 +171,31 @@ export function tenantDataContract(it: It): void {
     expect(await store.continueDeletion("acme", 3)).toBe(true);
     expect(await store.continueDeletion("umbrella", 3)).toBe(true);
     expect(await countRows(subject, "umbrella")).toEqual(before);
+  });
+
+  it("deletes the steps of a run in several calls, between which no worker continues the run", async ({
+    store,
+    sql,
+  }) => {
+    await appendEvents(store, [sampleEvent()]);
+    await store.queueRuns([sampleRun(), sampleRun()]);
+    const [running, waiting] = await claimExactly(store, 2);
+    const steps = Array.from({ length: 50 }, (_, at) => sampleStep({ nth: at, item: `${at}` }));
+    await save(store, [running], { steps });
+    await save(store, [waiting], { steps, next: { status: "waiting", due_at: START + 1 } });
+    await store.startDeletion("acme", START);
+    const counts = [100];
+    for (let isComplete = false; !isComplete; ) {
+      isComplete = await store.continueDeletion("acme", 2);
+      const [row] = await sql("SELECT count(*) AS count FROM steps");
+      counts.push(Number(row?.count));
+      if (isComplete || counts.at(-1) === 100) continue;
+      expect(await claim(store, { by: "bob", now: START + DAY })).toEqual([]);
+      expect(await store.saveProgress([progress(running, { steps })])).toEqual(["lost"]);
+    }
+    // At most 20 steps per row.
+    expect([...new Set(counts)]).toEqual([100, 60, 20, 0]);
+    expect(await sql("SELECT id FROM runs")).toEqual([]);
   });
 
   it("deletes subscriptions even if their tokens are stored elsewhere or valid for all tenants", async (subject) => {

@@ -18,6 +18,7 @@ import {
   tenantTables,
 } from "../tenant-tables.ts";
 import { lockTenants } from "./lock-tenants.ts";
+import { removeRuns } from "./read-runs.ts";
 
 const OF_TENANT = "tenant_id = ?";
 
@@ -117,7 +118,7 @@ const omitTenant = (tenants: string, tenant: string): string =>
 
 /**
  * The maximum number of rows of one table with owned tables that a call deletes: each can own many
- * rows.
+ * rows. A run can own thousands; see `deleteRuns`.
  */
 const MAX_OWNERS = 100;
 
@@ -128,7 +129,10 @@ export function* continueDeletion(dialect: Dialect, tenant: string, limit: numbe
   let left = limit;
   for (const table of tenantTables) {
     const max = table.owned ? Math.min(left, MAX_OWNERS) : left;
-    const deleted = yield* deleteRows(dialect, table, tenant, max);
+    const deleted =
+      table.name === "runs"
+        ? yield* deleteRuns(dialect, tenant, max)
+        : yield* deleteRows(dialect, table, tenant, max);
     if (deleted === max) return false;
     left -= deleted;
   }
@@ -154,6 +158,27 @@ function* deleteRows(
     for (const { list, params } of inLists(ids, dialect, 0))
       yield* execute(`DELETE FROM ${child} WHERE ${by} IN ${list}`, params);
   return deleted.length;
+}
+
+/**
+ * Deletes up to `limit` runs. Of runs with many steps, it deletes only steps, and returns `limit`, because such
+ * runs are left.
+ */
+function* deleteRuns(dialect: Dialect, tenant: string, limit: number): Verb<number> {
+  const runs = yield* query<{ id: string }>(
+    `SELECT id FROM runs WHERE id IN (SELECT id FROM runs WHERE tenant_id = ? LIMIT ?) ORDER BY id${dialect.forUpdate}`,
+    [tenant, limit],
+  );
+  const ids = runs.map(({ id }) => id);
+  const removed = yield* removeRuns(dialect, ids, limit);
+  if (removed.length === ids.length) return ids.length;
+  // A worker would repeat the steps that are deleted.
+  for (const { list, params } of inLists(ids, dialect, 0))
+    yield* execute(
+      `UPDATE runs SET status = 'cancelled', due_at = NULL WHERE id IN ${list} AND finished_at IS NULL`,
+      params,
+    );
+  return limit;
 }
 
 function* finishDeletion(tenant: string): Verb<void> {
