@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { expect, test } from "vitest";
 import type { QueueReport } from "../store/run-store.ts";
-import { queueRoutes } from "./queue-routes.ts";
+import { queueRoutes, queueView } from "./queue-routes.ts";
 import { mountRoutes } from "./route.ts";
 import { statsRoutes } from "./stats-routes.ts";
 
@@ -18,16 +18,18 @@ test("the queue says that there are more runs than it counts, and hides the load
   const readQueue = async (_: string, __: number, max: number): Promise<QueueReport> => ({
     flows: [
       { ...flow, queued: max, held: max - 1, since: 2_000 },
-      { ...flow, flow_id: "g", queued: 3, held: 1, since: 1_000 },
+      { ...flow, flow_id: "g", queued: 3, held: max, since: 1_000 },
     ],
     more_flows: false,
+    more_held_flows: false,
     waits: [],
+    more_waits: true,
   });
   const routes = queueRoutes({ store: { readQueue }, now: () => 5_000, readLoad: undefined });
   expect(await getJson(routes, "/api/queue")).toEqual({
     queued: 1_003,
     queued_more: true,
-    held: 1_000,
+    held: 2_000,
     held_more: true,
     oldest_queued_since: "1970-01-01T00:00:01.000Z",
     flows: [
@@ -36,6 +38,7 @@ test("the queue says that there are more runs than it counts, and hides the load
         queued: 1_000,
         queued_more: true,
         held: 1_000,
+        held_more: false,
         oldest_queued_since: "1970-01-01T00:00:02.000Z",
       },
       {
@@ -43,13 +46,36 @@ test("the queue says that there are more runs than it counts, and hides the load
         flow_id: "g",
         queued: 3,
         queued_more: false,
-        held: 1,
+        held: 1_000,
+        held_more: true,
         oldest_queued_since: "1970-01-01T00:00:01.000Z",
       },
     ],
     waits: [],
+    waits_more: true,
     slots: null,
   });
+});
+
+test("the queue of an unshared hub returns the slots of the process, with declared fields only", async () => {
+  const slots = { busy: 64, total: 64, waiting: 3 };
+  const routes = queueRoutes({
+    store: {
+      readQueue: async () => ({
+        flows: [{ ...flow, queued: 1, held: 1, since: 2_000 }],
+        more_flows: false,
+        more_held_flows: false,
+        waits: [{ ...flow, kind: "run", target: "G", runs: 1, since: 2_000, run_ids: ["r"] }],
+        more_waits: false,
+      }),
+    },
+    now: () => 5_000,
+    readLoad: () => ({ slots, runs: 5, memory: { used: 1, budget: 2 }, origins: [] }),
+  });
+  const queue = await getJson(routes, "/api/queue");
+  expect(queue).toMatchObject({ slots });
+  // Parsing removes the fields that the schema does not declare.
+  expect(queueView.parse(queue)).toEqual(queue);
 });
 
 test("the statistics name the statuses with more runs than they count", async () => {

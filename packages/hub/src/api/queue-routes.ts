@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { MAX_QUEUED } from "../runs/queued-by-tenant.ts";
 import type { WorkerLoad } from "../runs/worker-load.ts";
+import { MAX_QUEUE_FLOWS, MAX_RUN_WAITS } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { isoOrNull } from "./views.ts";
@@ -17,7 +18,7 @@ const queued = count.describe(
   `Runs that are due, and that no worker has claimed yet. At most ${MAX_QUEUED} of a flow are counted.`,
 );
 const held = count.describe(
-  `Runs that wait for the concurrency limit of their trigger. At most ${MAX_QUEUED} of a tenant are counted.`,
+  `Runs that wait for the concurrency limit of their trigger. At most ${MAX_QUEUED} of a flow are counted.`,
 );
 const oldest = z.iso
   .datetime()
@@ -31,8 +32,19 @@ export const queueView = z.object({
   held_more: more,
   oldest_queued_since: oldest,
   flows: z
-    .array(z.object({ ...flow, queued, queued_more: more, held, oldest_queued_since: oldest }))
-    .describe("The flows with such runs, those with most runs first."),
+    .array(
+      z.object({
+        ...flow,
+        queued,
+        queued_more: more,
+        held,
+        held_more: more,
+        oldest_queued_since: oldest,
+      }),
+    )
+    .describe(
+      `The flows with such runs, those with most runs first: at most ${MAX_QUEUE_FLOWS} with queued and ${MAX_QUEUE_FLOWS} with held runs.`,
+    ),
   waits: z
     .array(
       z.object({
@@ -49,10 +61,15 @@ export const queueView = z.object({
       }),
     )
     .describe(
-      "What running runs wait for, if for more than a second, as workers reported it in the last minute.",
+      `What running runs wait for, if for more than a second, as workers reported it in the last minute: at most ${MAX_RUN_WAITS} groups, the largest first.`,
     ),
+  waits_more: z.boolean().describe("Whether there are more groups than `waits` lists."),
   slots: z
-    .object({ busy: count, total: count })
+    .object({
+      busy: count.describe("The slots of runs that work."),
+      total: count,
+      waiting: count.describe("The runs in the memory of the process that wait for a slot."),
+    })
     .nullable()
     .describe("The slots of the process that responds. Null if several tenants share the hub."),
 });
@@ -74,26 +91,31 @@ export const queueRoutes = ({ store, now, readLoad }: QueueRoutes): Route[] => [
     response: { status: 200, schema: queueView },
     async handle({ tenant }) {
       // One more than is shown, to find out whether there are more.
-      const { flows, more_flows, waits } = await store.readQueue(tenant, now(), MAX_QUEUED + 1);
+      const { flows, more_flows, more_held_flows, waits, more_waits } = await store.readQueue(
+        tenant,
+        now(),
+        MAX_QUEUED + 1,
+      );
       const sum = (field: "queued" | "held") =>
         flows.reduce((total, flow) => total + Math.min(flow[field], MAX_QUEUED), 0);
       const sinceTimes = flows.flatMap(({ since }) => since ?? []);
-      const allHeld = flows.reduce((total, { held }) => total + held, 0);
       return {
         json: {
           queued: sum("queued"),
           queued_more: more_flows || flows.some(({ queued }) => queued > MAX_QUEUED),
-          held: Math.min(allHeld, MAX_QUEUED),
-          held_more: allHeld > MAX_QUEUED,
+          held: sum("held"),
+          held_more: more_held_flows || flows.some(({ held }) => held > MAX_QUEUED),
           oldest_queued_since: isoOrNull(sinceTimes.length > 0 ? Math.min(...sinceTimes) : null),
           flows: flows.map(({ since, ...flow }) => ({
             ...flow,
             queued: Math.min(flow.queued, MAX_QUEUED),
             queued_more: flow.queued > MAX_QUEUED,
             held: Math.min(flow.held, MAX_QUEUED),
+            held_more: flow.held > MAX_QUEUED,
             oldest_queued_since: isoOrNull(since),
           })),
           waits: waits.map((wait) => ({ ...wait, since: isoOrNull(wait.since) })),
+          waits_more: more_waits,
           slots: readLoad ? readLoad().slots : null,
         },
       };

@@ -8,7 +8,7 @@ const run = (id: string, tenant = "acme") => ({ id, tenant, app: "desk", flow_id
 
 function open() {
   const timers = createTestTimers(5_000);
-  const reports: RunWait[][] = [];
+  const reports: (RunWait & { tenant: string })[][] = [];
   const waits = createRunWaits({
     store: { saveRunWaits: async (_worker, _at, report) => void reports.push([...report]) },
     worker: "w",
@@ -44,6 +44,13 @@ test("reports the waits of a flow as one group, and again only when they change"
   expect(timers.pending()).toBe(0);
 });
 
+test("counts a run once if several of its branches wait for the same thing", async () => {
+  const { reports, waits, advance } = open();
+  for (const id of ["r1", "r1", "r2"]) waits.begin(run(id), "response", ORIGIN);
+  await advance(2_000);
+  expect(reports).toMatchObject([[{ runs: 2, run_ids: ["r1", "r2"] }]]);
+});
+
 test("reports no short waits, and sets no timer without waits", async () => {
   const { timers, reports, waits, advance } = open();
   expect(timers.pending()).toBe(0);
@@ -63,11 +70,16 @@ test("reports no short waits, and sets no timer without waits", async () => {
   expect(timers.pending()).toBe(0);
 });
 
-test("limits the groups and the ids of a report", async () => {
+test("limits the groups of each tenant and the ids of a report", async () => {
   const { reports, waits, advance } = open();
-  for (let at = 0; at < 60; at += 1) waits.begin(run(`r${at}`), "response", `${ORIGIN}/${at}`);
+  for (let at = 0; at < 120; at += 1)
+    waits.begin(run(`r${at >> 1}-${at}`), "response", `${ORIGIN}/${at >> 1}`);
   for (let at = 0; at < 15; at += 1) waits.begin(run(`s${at}`), "response", ORIGIN);
+  waits.begin(run("t", "umbrella"), "response", ORIGIN);
   await advance(2_000);
-  expect(reports[0]).toHaveLength(50);
-  expect(reports[0]?.[0]).toMatchObject({ runs: 15, run_ids: { length: 10 } });
+  const ofTenant = (name: string) => reports[0]?.filter(({ tenant }) => tenant === name);
+  // One more than the hub shows, from which readers know that there are more.
+  expect(ofTenant("acme")).toHaveLength(51);
+  expect(ofTenant("acme")?.[0]).toMatchObject({ runs: 15, run_ids: { length: 10 } });
+  expect(ofTenant("umbrella")).toMatchObject([{ runs: 1, run_ids: ["t"] }]);
 });

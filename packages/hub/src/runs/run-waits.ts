@@ -4,7 +4,7 @@
  * reports nothing, and an idle hub sets no timer.
  */
 import type { Timers } from "../lib/timers.ts";
-import type { Run, RunWait } from "../store/run-store.ts";
+import { MAX_RUN_WAITS, type Run, type RunWait } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 
 type WaitingRun = Pick<Run, "id" | "tenant" | "app" | "flow_id">;
@@ -28,7 +28,6 @@ const REPORT_EVERY_MS = 2_000;
 const REFRESH_MS = 20_000;
 /** Shorter waits are not reported. */
 const MIN_WAIT_MS = 1_000;
-const MAX_GROUPS = 50;
 const MAX_IDS = 10;
 
 export function createRunWaits({ store, worker, timers, onError }: RunWaitsOptions): RunWaits {
@@ -42,24 +41,31 @@ export function createRunWaits({ store, worker, timers, onError }: RunWaitsOptio
   let cancelTimer: (() => void) | undefined;
   let saving = Promise.resolve();
 
-  /** The largest groups. */
+  /** The largest groups of each tenant. */
   const list = (): ReportedWait[] => {
-    const groups = new Map<string, ReportedWait>();
+    const groups = new Map<
+      string,
+      { group: Omit<ReportedWait, "runs" | "run_ids">; ids: Set<string> }
+    >();
     const until = timers.now() - MIN_WAIT_MS;
     for (const { run, kind, target, since } of waits) {
       if (since > until) continue;
       const { id, tenant, app, flow_id } = run;
       const key = JSON.stringify([tenant, flow_id, kind, target]);
-      let group = groups.get(key);
-      if (!group) {
-        group = { tenant, app, flow_id, kind, target, runs: 0, since, run_ids: [] };
-        groups.set(key, group);
+      let known = groups.get(key);
+      if (!known) {
+        known = { group: { tenant, app, flow_id, kind, target, since }, ids: new Set() };
+        groups.set(key, known);
       }
-      group.runs += 1;
-      group.since = Math.min(group.since, since);
-      if (group.run_ids.length < MAX_IDS) group.run_ids.push(id);
+      known.group.since = Math.min(known.group.since, since);
+      // A set, because several branches of a run can wait for the same thing.
+      known.ids.add(id);
     }
-    return [...groups.values()].sort((a, b) => b.runs - a.runs).slice(0, MAX_GROUPS);
+    const sorted = [...groups.values()]
+      .map(({ group, ids }) => ({ ...group, runs: ids.size, run_ids: [...ids].slice(0, MAX_IDS) }))
+      .sort((a, b) => b.runs - a.runs);
+    const ofTenants = Map.groupBy(sorted, ({ tenant }) => tenant).values();
+    return [...ofTenants].flatMap((ofTenant) => ofTenant.slice(0, MAX_RUN_WAITS + 1));
   };
   const save = async (report: ReportedWait[]): Promise<void> => {
     const at = timers.now();

@@ -68,7 +68,7 @@ export function createRunnerComponents(options: RunnerComponentsOptions) {
     shared: {
       stepTimeoutMs: 60_000,
       runTimeoutMs: 24 * 3_600_000,
-      suspendAfterMs: 2_000,
+      suspendAfterMs: 1_000,
       maxRunBytes: DEFAULT_RUN_BYTES,
       loadOutput: store.loadOutput,
       ...options,

@@ -910,4 +910,8 @@ export const migrations: readonly Migration[] = [
       ) CLUSTERED`,
     ],
   },
+  {
+    name: "index of held runs by flow",
+    statements: ["CREATE INDEX runs_held ON runs (tenant_id, flow_id) WHERE status = 'held'"],
+  },
 ];

@@ -312,7 +312,7 @@ export interface FlowQueue {
   flow_name: string | null;
   /** The runs that are due and not claimed yet, up to a maximum. */
   queued: number;
-  /** The runs that wait for the concurrency limit of their trigger. */
+  /** The runs that wait for the concurrency limit of their trigger, up to the same maximum. */
   held: number;
   /** Since when the oldest queued run has been waiting. */
   since: number | null;
@@ -336,12 +336,21 @@ export interface RunWait {
   run_ids: string[];
 }
 
+/** The most flows whose queued runs are counted, and the most whose held runs are. */
+export const MAX_QUEUE_FLOWS = 100;
+/** The most groups that `readQueue` returns. Workers report one more, to show that there are more. */
+export const MAX_RUN_WAITS = 50;
+
 /** What waits in one tenant, the largest group first. */
 export interface QueueReport {
   flows: FlowQueue[];
   /** Whether more flows have queued runs. */
   more_flows: boolean;
+  /** Whether more flows have held runs. */
+  more_held_flows: boolean;
   waits: (RunWait & Pick<FlowQueue, "flow_name">)[];
+  /** Whether there are more groups. */
+  more_waits: boolean;
 }
 
 export interface RunLease {

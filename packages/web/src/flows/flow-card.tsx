@@ -1,4 +1,4 @@
-/** A flow in the list: its triggers, its last run, and its problems. */
+/** A flow in the list: its triggers, its waiting runs, its last run, and its problems. */
 import {
   CalendarClock,
   Copy,
@@ -11,11 +11,12 @@ import {
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { api, path } from "../api/client.ts";
-import type { Flow, FlowItem } from "../api/types.ts";
+import type { Flow, FlowItem, Queue } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
+import { signalOfRun } from "../runs/signal-of-run.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
-import { ago } from "../ui/format.ts";
+import { ago, countOrMore } from "../ui/format.ts";
 import { Menu } from "../ui/menu.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
@@ -27,9 +28,12 @@ const MAX_CHIPS = 4;
 
 export function FlowCard({
   flow,
+  waiting,
   nameOf,
 }: {
   flow: FlowItem;
+  /** The queued and held runs of the flow; undefined if there are none. */
+  waiting: Queue["flows"][number] | undefined;
   /** Returns the display name of a source of events. */
   nameOf: (source: string) => string;
 }) {
@@ -71,6 +75,16 @@ export function FlowCard({
             {cron}
           </Chip>
         ))}
+        {waiting && waiting.queued > 0 && (
+          <Chip words icon={signalOfRun("queued").icon}>
+            {countOrMore(waiting.queued, waiting.queued_more)} queued
+          </Chip>
+        )}
+        {waiting && waiting.held > 0 && (
+          <Chip words tone="amber" icon={signalOfRun("held").icon}>
+            {countOrMore(waiting.held, waiting.held_more)} held
+          </Chip>
+        )}
       </div>
       <div className="mt-auto flex items-center justify-between gap-3 border-line border-t pt-2 type-meta text-ink-3">
         {draft.tone ? (

@@ -5,6 +5,7 @@ import { useMemo, useState } from "react";
 import { api } from "../api/client.ts";
 import type { FlowItem, Page } from "../api/types.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
+import { useQueue } from "../runs/use-queue.ts";
 import { nameOfSender } from "../triggers/senders.ts";
 import { useSenders } from "../triggers/use-senders.ts";
 import { Button } from "../ui/button.tsx";
@@ -33,6 +34,7 @@ export default function FlowsPage() {
   const [isCreating, setCreating] = useState(false);
   const apps = useApps();
   const { senders } = useSenders();
+  const queue = useQueue();
   const flows = useInfiniteQuery({
     queryKey: ["flows", "all"],
     queryFn: ({ pageParam }) =>
@@ -110,6 +112,7 @@ export default function FlowsPage() {
                   <FlowCard
                     key={flow.id}
                     flow={flow}
+                    waiting={queue?.flows.find(({ flow_id }) => flow_id === flow.id)}
                     nameOf={(source) => nameOfSender(source, senders)}
                   />
                 ))}

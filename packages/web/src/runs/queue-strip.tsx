@@ -3,7 +3,7 @@ import { ChevronRight } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
 import { useIsAdmin } from "../app/session.ts";
-import { count, plural } from "../ui/format.ts";
+import { plural } from "../ui/format.ts";
 import {
   describeRunWait,
   describeTarget,
@@ -76,7 +76,7 @@ function WaitingFlows({ rows }: { rows: ReturnType<typeof waitingFlows> }) {
               </td>
               <td className="py-1 pr-4">{row.queued}</td>
               <td className="whitespace-nowrap py-1 pr-4">{row.oldest}</td>
-              <td className="py-1 pr-4">{count(row.held)}</td>
+              <td className="py-1 pr-4">{row.held}</td>
               <td className="py-1">{row.app}</td>
             </tr>
           ))}

@@ -13,7 +13,7 @@ type StepOutput = Pick<RunData["steps"][number], "status" | "output">;
 /** The rows of the table: the flows with queued or held runs, and those whose runs wait. */
 export interface WaitingFlow extends Waiting {
   queued: string;
-  held: number;
+  held: string;
   oldest: string;
   waits: Wait[];
 }
@@ -39,7 +39,8 @@ const age = (since: string | null, now: number): string =>
 
 /** A line for all runs of the tenant that wait; empty if none does. */
 export function summarizeQueue(queue: Queue, now: number): string[] {
-  const { queued, queued_more, oldest_queued_since, held, held_more, waits, slots } = queue;
+  const { queued, queued_more, oldest_queued_since, held, held_more, waits, waits_more, slots } =
+    queue;
   const [largest, ...others] = waits;
   const lines = [
     ...(queued > 0
@@ -47,7 +48,10 @@ export function summarizeQueue(queue: Queue, now: number): string[] {
       : []),
     ...(held > 0 ? [`${countOrMore(held, held_more)} held by a concurrency limit`] : []),
     ...(largest
-      ? [describeWait(largest) + (others.length > 0 ? `, and ${count(others.length)} more` : "")]
+      ? [
+          describeWait(largest) +
+            (others.length > 0 ? `, and ${countOrMore(others.length, waits_more)} more` : ""),
+        ]
       : []),
   ];
   if (lines.length === 0 || !slots) return lines;
@@ -56,18 +60,20 @@ export function summarizeQueue(queue: Queue, now: number): string[] {
 
 export function waitingFlows({ flows, waits }: Queue, now: number): WaitingFlow[] {
   const rows = new Map<string, WaitingFlow>();
-  for (const { app, flow_id, flow_name, queued, queued_more, held, oldest_queued_since } of flows)
+  for (const { app, flow_id, flow_name, ...flow } of flows)
     rows.set(flow_id, {
-      ...{ app, flow_id, flow_name, held },
-      queued: countOrMore(queued, queued_more),
-      oldest: age(oldest_queued_since, now),
+      ...{ app, flow_id, flow_name },
+      queued: countOrMore(flow.queued, flow.queued_more),
+      held: countOrMore(flow.held, flow.held_more),
+      oldest: age(flow.oldest_queued_since, now),
       waits: [],
     });
   for (const wait of waits) {
     const { app, flow_id, flow_name } = wait;
     const row = rows.get(flow_id) ?? {
-      ...{ app, flow_id, flow_name, held: 0 },
+      ...{ app, flow_id, flow_name },
       queued: "0",
+      held: "0",
       oldest: "",
       waits: [],
     };
@@ -111,7 +117,17 @@ export function describeRunWait(
   if (run.status !== "running") return undefined;
   const ofFlow = queue.waits.filter(({ flow_id }) => flow_id === run.flow_id);
   const own = ofFlow.find(({ run_ids }) => run_ids.includes(run.id));
-  if (own) return `Waits for ${describeTarget(own)} (for ${age(own.since, now)}).`;
-  const [largest] = ofFlow;
-  return largest && `${describeWait(largest)}.`;
+  if (own) {
+    const waiting = `Waits for ${describeTarget(own)}`;
+    // The time is that of the oldest run of the group.
+    return own.runs === 1
+      ? `${waiting} (for ${age(own.since, now)}).`
+      : `${waiting}, like ${plural(own.runs - 1, "other run")} of this flow (the oldest for ${age(own.since, now)}).`;
+  }
+  // The hub reports the ids of only some runs of a large group.
+  const unlisted = ofFlow.find(({ runs, run_ids }) => run_ids.length < runs);
+  return (
+    unlisted &&
+    `${count(unlisted.runs)} runs of this flow wait for ${describeTarget(unlisted)}, possibly also this one.`
+  );
 }

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { RunWait } from "../run-store.ts";
+import { MAX_RUN_WAITS, type RunWait } from "../run-store.ts";
 import { claimExactly, FAR, LEASE, sampleRun, sampleRuns, save, succeeded } from "./run-sample.ts";
 import { itemAt, START } from "./sample.ts";
 import type { It } from "./subject.ts";
@@ -34,7 +34,9 @@ export function runQueueReadsContract(it: It): void {
         { ...shop, since: START + 3 },
       ],
       more_flows: false,
+      more_held_flows: false,
       waits: [],
+      more_waits: false,
     });
     const { flows } = await store.readQueue("acme", START + 2, 2);
     expect(flows).toEqual([{ ...flow, queued: 2, since: START }]);
@@ -63,6 +65,29 @@ export function runQueueReadsContract(it: It): void {
     expect(await report()).toMatchObject({ queued: 1, held: 1, since: START });
   });
 
+  it("counts the held runs of each flow, also of one behind a flow that holds more than the maximum", async ({
+    store,
+    sql,
+  }) => {
+    await store.queueRuns([
+      ...sampleRuns(5, () => ({ flow_id: "a" })),
+      sampleRun({ app: "shop", flow_id: "b" }),
+      sampleRun({ tenant: "umbrella", flow_id: "c" }),
+    ]);
+    await sql("UPDATE runs SET status = 'held' RETURNING id");
+    expect(await store.readQueue("acme", START, 3)).toMatchObject({
+      flows: [
+        { app: "desk", flow_id: "a", held: 3 },
+        { app: "shop", flow_id: "b", held: 1 },
+      ],
+      more_held_flows: false,
+    });
+    await store.queueRuns(sampleRuns(99, (index) => ({ flow_id: `more ${index}` })));
+    await sql("UPDATE runs SET status = 'held' RETURNING id");
+    const { flows, more_held_flows } = await store.readQueue("acme", START, 3);
+    expect([flows.length, more_held_flows]).toEqual([100, true]);
+  });
+
   it("reads what workers report, of one tenant, until a report is replaced or old", async ({
     store,
   }) => {
@@ -84,5 +109,19 @@ export function runQueueReadsContract(it: It): void {
     // A worker also removes the reports of those that have stopped.
     await store.saveRunWaits("cy", START + 60_001, []);
     expect(await waitsOf("acme")).toEqual([]);
+  });
+
+  it("returns the largest groups that workers report, and that there are more", async ({
+    store,
+  }) => {
+    const groups = (count: number) =>
+      Array.from({ length: count }, (_, index) => waitOf({ target: `t${index}`, runs: index + 1 }));
+    await store.saveRunWaits("ada", START, groups(MAX_RUN_WAITS));
+    const read = () => store.readQueue("acme", START, 99);
+    expect(await read()).toMatchObject({ waits: { length: MAX_RUN_WAITS }, more_waits: false });
+    await store.saveRunWaits("bob", START, [waitOf({ runs: 1 })]);
+    const { waits, more_waits } = await read();
+    expect([waits.length, more_waits]).toEqual([MAX_RUN_WAITS, true]);
+    expect(waits[0]).toMatchObject({ target: "t49", runs: 50 });
   });
 }

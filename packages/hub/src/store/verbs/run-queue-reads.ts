@@ -2,7 +2,13 @@
  * Reads which runs wait to be claimed, and what the runs in the memory of workers wait for. The cost is
  * bounded, however many runs wait: counts stop at a maximum, and only some flows are counted.
  */
-import type { FlowQueue, QueueReport, RunWait } from "../run-store.ts";
+import {
+  type FlowQueue,
+  MAX_QUEUE_FLOWS,
+  MAX_RUN_WAITS,
+  type QueueReport,
+  type RunWait,
+} from "../run-store.ts";
 import {
   type Dialect,
   execute,
@@ -15,8 +21,6 @@ import {
 } from "../sql.ts";
 import type { RunQueue } from "./run-queues.ts";
 
-/** The number of flows whose runs are counted. */
-const MAX_FLOWS = 100;
 /** How many of the first due runs are read to find the one that has waited longest. */
 const OLDEST_OF = 10;
 /** A worker that has stopped without removing its report no longer counts after this time. */
@@ -61,24 +65,22 @@ export function* readQueue(
 ): Verb<QueueReport> {
   const due = yield* query<RunQueue>(
     "SELECT tenant_id, app, flow_id FROM flow_queues WHERE tenant_id = ? AND due_at <= ? ORDER BY due_at LIMIT ?",
-    [tenant, now, MAX_FLOWS + 1],
+    [tenant, now, MAX_QUEUE_FLOWS + 1],
   );
   const flows = new Map<string, Omit<FlowQueue, "flow_name">>();
-  for (const { tenant: _, ...flow } of yield* measure(due.slice(0, MAX_FLOWS), now, max))
+  for (const { tenant: _, ...flow } of yield* measure(due.slice(0, MAX_QUEUE_FLOWS), now, max))
     flows.set(flow.flow_id, flow);
-  for (const { app, flow_id, held } of yield* query<{ app: string; flow_id: string; held: number }>(
-    "SELECT app, flow_id, count(*) AS held FROM (SELECT app, flow_id FROM runs WHERE tenant_id = ? AND status = 'held' " +
-      "ORDER BY id LIMIT ?) AS picked GROUP BY app, flow_id",
-    [tenant, max],
-  )) {
+  const heldOf = yield* countHeld(tenant, max);
+  for (const { app, flow_id, held } of heldOf.slice(0, MAX_QUEUE_FLOWS)) {
     const flow = flows.get(flow_id) ?? { app, flow_id, queued: 0, since: null };
-    flows.set(flow_id, { ...flow, held: Number(held) });
+    flows.set(flow_id, { ...flow, held });
   }
   const reports = yield* query<{ waits: string }>(
     "SELECT waits FROM run_waits WHERE tenant_id = ? AND at > ? ORDER BY worker",
     [tenant, now - REPORT_LIFETIME_MS],
   );
-  const waits = mergeWaits(reports.flatMap(({ waits }) => JSON.parse(waits) as RunWait[]));
+  const allWaits = mergeWaits(reports.flatMap(({ waits }) => JSON.parse(waits) as RunWait[]));
+  const waits = allWaits.slice(0, MAX_RUN_WAITS);
   const ids = new Set([
     ...flows.keys(),
     ...waits.flatMap(({ flow_id, kind, target }) => (kind === "run" ? [flow_id, target] : flow_id)),
@@ -90,12 +92,35 @@ export function* readQueue(
   });
   return {
     flows: [...flows.values()].map(withName).sort((a, b) => b.queued + b.held - a.queued - a.held),
-    more_flows: due.length > MAX_FLOWS,
+    more_flows: due.length > MAX_QUEUE_FLOWS,
+    more_held_flows: heldOf.length > MAX_QUEUE_FLOWS,
     waits: waits.map((wait) => ({
       ...withName(wait),
       target: wait.kind === "run" ? (names.get(wait.target) ?? wait.target) : wait.target,
     })),
+    more_waits: allWaits.length > MAX_RUN_WAITS,
   };
+}
+
+/** Counts the held runs of each flow, up to `max`. Returns at most one flow more than `MAX_QUEUE_FLOWS`. */
+function* countHeld(
+  tenant: string,
+  max: number,
+): Verb<Pick<FlowQueue, "app" | "flow_id" | "held">[]> {
+  const counted: Pick<FlowQueue, "app" | "flow_id" | "held">[] = [];
+  while (counted.length <= MAX_QUEUE_FLOWS) {
+    const next = yield* first<Pick<FlowQueue, "app" | "flow_id">>(
+      "SELECT app, flow_id FROM runs WHERE tenant_id = ? AND status = 'held' AND flow_id > ? ORDER BY flow_id LIMIT 1",
+      [tenant, counted.at(-1)?.flow_id ?? ""],
+    );
+    if (!next) break;
+    const count = yield* first<{ held: number }>(
+      "SELECT count(*) AS held FROM (SELECT 1 FROM runs WHERE tenant_id = ? AND status = 'held' AND flow_id = ? LIMIT ?) AS picked",
+      [tenant, next.flow_id, max],
+    );
+    counted.push({ ...next, held: Number(count?.held) });
+  }
+  return counted;
 }
 
 /** Adds up what several workers have reported. */
@@ -134,7 +159,7 @@ function* readNames(
 export function* measureQueues(now: number, max: number): Verb<MeasuredQueue[]> {
   const due = yield* query<RunQueue>(
     "SELECT tenant_id, app, flow_id FROM flow_queues WHERE due_at <= ? ORDER BY due_at LIMIT ?",
-    [now, MAX_FLOWS],
+    [now, MAX_QUEUE_FLOWS],
   );
   return yield* measure(due, now, max);
 }
