@@ -79,10 +79,12 @@ it("shows the amount of stored data and the retention, and the message of the hu
   await page.getByText("Events ever received").waitFor();
   await page
     .getByText(
-      /^[\d.]+ [KM]B: events [\d.]+ K?M?B, runs [\d.]+ K?M?B, other data [\d.]+ [KM]B, free [\d.]+ K?M?B$/,
+      /^events [\d.]+ K?M?B, runs [\d.]+ K?M?B, other data [\d.]+ [KM]B, free [\d.]+ K?M?B$/,
     )
     .waitFor();
-  await page.getByText("Size of the write-ahead log (WAL)").waitFor();
+  await page
+    .getByText(/^[\d.]+ [KM]B, of it [\d.]+ K?M?B in the write-ahead log \(WAL\)$/)
+    .waitFor();
   await page.getByText("SIGNALBOX_KEEP_PROCESSED").first().waitFor();
   await intercept(page, "**/api/settings", (route) =>
     route.fulfill({

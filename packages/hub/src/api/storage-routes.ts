@@ -8,13 +8,22 @@ import { defineRoute, type Route } from "./route.ts";
 const size = z.int().min(0);
 export const storageView = z.object({
   engine: z.enum(["sqlite", "postgres", "durable-object"]),
-  bytes: size.describe("The size of the database; on SQLite that of its file, without the WAL."),
-  events_bytes: size.describe("The part of `bytes` that events take."),
-  runs_bytes: size.describe("The part of `bytes` that ended runs and their steps take."),
+  bytes: size.describe(
+    "What the database takes on disk: on SQLite its file and the WAL; on PostgreSQL its files without the WAL, which all databases of the server share.",
+  ),
+  used_bytes: size.describe(
+    "The size of the data and its indexes; on PostgreSQL with the free space in its files.",
+  ),
+  events_bytes: size.describe("The part of `used_bytes` that events take, as an estimate."),
+  runs_bytes: size.describe(
+    "The part of `used_bytes` that ended runs and their steps take, as an estimate.",
+  ),
   free_bytes: size
     .nullable()
-    .describe("The part of `bytes` without data, which new data uses first. Null: not reported."),
-  wal_bytes: size.nullable().describe("The size of SQLite's WAL file. Null: there is none."),
+    .describe("The size of the pages without data, which new data uses first. Null: not reported."),
+  wal_bytes: size
+    .nullable()
+    .describe("The part of `bytes` that SQLite's WAL takes. Null: there is none."),
   can_shrink: z
     .boolean()
     .describe(
@@ -36,14 +45,15 @@ export const storageRoutes = (
     response: { status: 200, schema: storageView },
     async handle({ access }) {
       await assertForAllTenants(tokens, access);
-      const [{ bytes, free, wal }, { events, runs }] = await Promise.all([
+      const [{ disk, used, free, wal }, { events, runs }] = await Promise.all([
         store.measureSize(),
         store.sumBytes(),
       ]);
       return {
         json: {
           engine: store.backend,
-          bytes,
+          bytes: disk,
+          used_bytes: used,
           events_bytes: events,
           runs_bytes: runs,
           free_bytes: free,

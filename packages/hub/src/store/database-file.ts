@@ -1,17 +1,22 @@
 /** Operations on the database itself, not on its rows. Sizes are in bytes. */
 
 export interface DatabaseSize {
-  /** The size of the database: on SQLite that of its file, without the WAL. */
-  bytes: number;
-  /** The part of `bytes` without data, which new data uses first. Null if the engine does not report it. */
+  /**
+   * What the database takes on disk: on SQLite the file and its WAL. On PostgreSQL without the WAL, which all
+   * databases of the server share.
+   */
+  disk: number;
+  /** The size of the data with its indexes, and on PostgreSQL also the free space in its files. */
+  used: number;
+  /** The size of the pages without data, which new data uses first. Null if the engine does not report it. */
   free: number | null;
-  /** The size of the WAL file. Null if the database has none of its own. */
+  /** The part of `disk` that the WAL takes. It may contain newer versions of pages. Null if there is none. */
   wal: number | null;
 }
 
 /** The parts of the database for metrics; only those that the engine reports. */
-export const partsOf = ({ bytes, free, wal }: DatabaseSize): [part: string, bytes: number][] => [
-  ["used", bytes - (free ?? 0)],
+export const partsOf = ({ used, free, wal }: DatabaseSize): [part: string, bytes: number][] => [
+  ["used", used],
   ...(free === null ? [] : [["free", free] as [string, number]]),
   ...(wal === null ? [] : [["wal", wal] as [string, number]]),
 ];
@@ -23,6 +28,8 @@ export interface DatabaseFile {
    * returns its free space to the file system.
    */
   readonly canShrink: boolean;
+  /** Why the start did not convert such a file, with the fix. */
+  readonly notConverted?: string | undefined;
   /**
    * During a job that writes much, the WAL is copied to the file more often. Each time blocks the event
    * loop more briefly.

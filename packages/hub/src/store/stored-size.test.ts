@@ -30,8 +30,7 @@ const verdicts = (count: number): PlannedVerdict[] =>
   }));
 
 async function usedBytes(store: Store): Promise<number> {
-  const size = await store.measureSize();
-  return size.bytes - (size.free ?? 0);
+  return (await store.measureSize()).used;
 }
 
 interface Shape {

@@ -74,19 +74,20 @@ function StoredData({ stats }: { stats: Stats }) {
 /** The sizes of all tenants. */
 function sizeRows({
   bytes: total,
+  used_bytes: used,
   events_bytes: events,
   runs_bytes: runs,
   free_bytes: free,
-  wal_bytes,
+  wal_bytes: wal,
   can_shrink,
 }: DatabaseSize): [string, ReactNode][] {
-  const other = Math.max(0, total - (free ?? 0) - events - runs);
+  const other = Math.max(0, used - events - runs);
   return [
     [
       "Size of the database",
       <span key="size">
-        {bytes(total)}: events {bytes(events)}, runs {bytes(runs)}, other data {bytes(other)}
-        {free !== null && `, free ${bytes(free)}`}
+        {bytes(total)}
+        {wal !== null && `, of it ${bytes(wal)} in the write-ahead log (WAL)`}
         {!can_shrink && (
           <span className="block text-ink-2">
             An earlier version created the file, so it cannot shrink. Stop the hub, and run{" "}
@@ -95,8 +96,9 @@ function sizeRows({
         )}
       </span>,
     ],
-    ...(wal_bytes === null
-      ? []
-      : [["Size of the write-ahead log (WAL)", bytes(wal_bytes)] as [string, ReactNode]]),
+    [
+      "Data in the database",
+      `events ${bytes(events)}, runs ${bytes(runs)}, other data ${bytes(other)}${free === null ? "" : `, free ${bytes(free)}`}`,
+    ],
   ];
 }

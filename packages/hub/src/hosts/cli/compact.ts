@@ -1,7 +1,22 @@
 import { statSync } from "node:fs";
+import { dirname } from "node:path";
 import { loadSettings } from "../node/load-settings.ts";
-import { isSqlite, openStore, reserveDatabase, sqliteFile } from "../node/open-store.ts";
-import { assertNoMoreArguments, type Command, print, UsageError } from "./command.ts";
+import {
+  freeBytes,
+  isDiskFull,
+  isSqlite,
+  openStore,
+  reserveDatabase,
+  sqliteFile,
+} from "../node/open-store.ts";
+import type { Settings } from "../settings.ts";
+import {
+  assertNoMoreArguments,
+  type Command,
+  CommandFailed,
+  print,
+  UsageError,
+} from "./command.ts";
 import { green } from "./style.ts";
 import { assertDatabaseExists } from "./with-store.ts";
 
@@ -10,7 +25,7 @@ export const compact: Command = {
   usage: "[--json] [options]",
   summary: "shrink the SQLite file of a stopped hub to its data",
   details:
-    "A running hub shrinks its file itself, in small steps. Only a large file of an earlier version needs this command, once. The disk needs free space of twice the size of the data. If the command is interrupted, the file is unchanged.",
+    "A running hub shrinks its file itself, in small steps. Only a large file of an earlier version needs this command, once. The command needs free space of the size of the data in the folder of the file, and as much again in the folder of temporary files. If it is interrupted, the file is unchanged.",
   options: { json: { type: "boolean", help: "print JSON" } },
   settings: ["data", "databaseUrl"],
   async run({ positionals, flags }) {
@@ -26,11 +41,14 @@ export const compact: Command = {
       );
     // `reserveDatabase` would create the folder.
     assertDatabaseExists(settings);
-    const release = await reserveDatabase(settings);
+    const release = await reserveDatabase(
+      settings,
+      "Stop it, run `npx signalbox compact` again, and start it.",
+    );
     try {
       const file = sqliteFile(settings);
       const before = statSync(file).size;
-      await (await openStore(settings, { vacuum: "always" })).close();
+      await vacuum(settings);
       const after = statSync(file).size;
       print(
         flags.json
@@ -42,5 +60,25 @@ export const compact: Command = {
     }
   },
 };
+
+async function vacuum(settings: Settings): Promise<void> {
+  const file = sqliteFile(settings);
+  // More than needed, if the disk is so full that SQLite cannot even open the file.
+  let needed = statSync(file).size;
+  try {
+    const store = await openStore(settings);
+    needed = (await store.measureSize()).used;
+    await store.close();
+    await (await openStore(settings, { vacuum: "always" })).close();
+  } catch (error) {
+    if (!isDiskFull((error as Error).cause, file)) throw error;
+    const [folder, free] = [dirname(file), freeBytes(file)];
+    const disk = free < needed ? "the disk" : "the disk of temporary files";
+    throw new CommandFailed(
+      `${file} cannot be compacted, because ${disk} is full. The command needs ${megabytes(needed)} in ${folder}, where ${megabytes(free)} are free, and as much again in the folder of temporary files (SQLITE_TMPDIR, TMPDIR or /var/tmp). Free disk space, or set SQLITE_TMPDIR to a folder on another disk, and run \`npx signalbox compact\` again. The data is unchanged.`,
+      { cause: error },
+    );
+  }
+}
 
 const megabytes = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(1)} MiB`;

@@ -35,8 +35,8 @@ it("reports a clock that retention does not follow, until it is accepted", () =>
 
 it("reports the size of the database, and a file that cannot return much free space", () => {
   const mebibyte = 1024 ** 2;
-  const size = { bytes: 100 * mebibyte, free: 80 * mebibyte, wal: mebibyte / 2 };
-  const says = "100.0 MiB, of it 80.0 MiB free, WAL 0.5 MiB";
+  const size = { disk: 100 * mebibyte, free: 80 * mebibyte, wal: mebibyte / 2 };
+  const says = "100.0 MiB, of it WAL 0.5 MiB, 80.0 MiB free";
   expect(describeSize(size, { canShrink: true })).toEqual({ check: "size", state: "ok", says });
   expect(describeSize(size, { canShrink: false })).toMatchObject({
     state: "warning",
@@ -44,7 +44,7 @@ it("reports the size of the database, and a file that cannot return much free sp
     fix: expect.stringContaining("signalbox compact"),
   });
   expect(describeSize({ ...size, free: mebibyte }, { canShrink: false }).state).toBe("ok");
-  expect(describeSize({ bytes: mebibyte, free: null, wal: null }, undefined)).toMatchObject({
+  expect(describeSize({ disk: mebibyte, free: null, wal: null }, undefined)).toMatchObject({
     state: "ok",
     says: "1.0 MiB",
   });

@@ -65,14 +65,14 @@ const MAX_LOST_BYTES = 64 * 1024 ** 2;
 
 /** `file` is undefined if the engine manages its files itself. */
 export function describeSize(
-  { bytes, free, wal }: DatabaseSize,
+  { disk, free, wal }: Pick<DatabaseSize, "disk" | "free" | "wal">,
   file: Pick<DatabaseFile, "canShrink"> | undefined,
 ): Finding {
   const mebibytes = (value: number) => `${(value / 1024 ** 2).toFixed(1)} MiB`;
   const says = [
-    mebibytes(bytes),
-    ...(free === null ? [] : [`of it ${mebibytes(free)} free`]),
-    ...(wal === null ? [] : [`WAL ${mebibytes(wal)}`]),
+    mebibytes(disk),
+    ...(wal === null ? [] : [`of it WAL ${mebibytes(wal)}`]),
+    ...(free === null ? [] : [`${mebibytes(free)} free`]),
   ].join(", ");
   if (file?.canShrink !== false || (free ?? 0) <= MAX_LOST_BYTES)
     return { check: "size", state: "ok", says };

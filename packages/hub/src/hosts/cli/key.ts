@@ -2,7 +2,7 @@ import { createSeal } from "../../lib/seal.ts";
 import type { Store } from "../../store/store.ts";
 import { assertKeyDecrypts } from "../node/check-seal.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { isSqlite, reserveDatabase } from "../node/open-store.ts";
+import { reserveDatabase } from "../node/open-store.ts";
 import { resealAll } from "../node/reseal.ts";
 import { createSealKey, loadSealKeys, type SealKeys, writeSealKeys } from "../node/seal-key.ts";
 import type { Settings } from "../settings.ts";
@@ -65,7 +65,7 @@ async function rotateKeyFile(settings: Settings): Promise<void> {
     );
   // `reserveDatabase` would create the folder.
   assertDatabaseExists(settings);
-  const release = isSqlite(settings) ? await reserveDatabase(settings) : () => {};
+  const release = await reserveDatabase(settings, "Stop it, run the command again, and start it.");
   try {
     await withStore(settings, { create: false }, async (store) => {
       const stored = loadSealKeys(undefined, settings.data, { canCreate: false });

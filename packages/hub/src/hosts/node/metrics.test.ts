@@ -32,7 +32,7 @@ it("lists the labels of each metric in docs/operating.md", async () => {
   metrics.setGauges({
     pendingEvents: async () => 0,
     matchingEvents: async () => 0,
-    databaseSize: async () => ({ bytes: 30, free: 10, wal: 4 }),
+    databaseSize: async () => ({ disk: 34, used: 20, free: 10, wal: 4 }),
     connectedStreams: () => 0,
     queues: async () => [{ tenant: "acme", queued: 7, oldestMs: 1_500 }],
     load: () => load([{ origin: "https://api.example", open: 2, waiting: 1 }]),
@@ -99,7 +99,7 @@ it("reads the gauges for each response, and responds even if the database does n
     },
     async databaseSize() {
       if (pending < 0) throw new Error("no database");
-      return { bytes: 30, free: null, wal: null };
+      return { disk: 30, used: 30, free: null, wal: null };
     },
     connectedStreams: () => 2,
     queues: () => Promise.reject(new Error("no database")),
@@ -127,7 +127,7 @@ it("shows what runs wait for, with a bounded number of origins", async () => {
   metrics.setGauges({
     pendingEvents: async () => 0,
     matchingEvents: async () => 0,
-    databaseSize: async () => ({ bytes: 0, free: null, wal: null }),
+    databaseSize: async () => ({ disk: 0, used: 0, free: null, wal: null }),
     connectedStreams: () => 0,
     queues: async () => queues,
     load: () => load(origins),

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../../store/backends/postgres-errors.ts";
 import type { OutageLog } from "../../store/outage-log.ts";
@@ -66,12 +66,18 @@ export async function openStore(
   }
 }
 
+const FIX_FOR_SECOND_HUB =
+  "Stop it, or give the second hub its own data folder with SIGNALBOX_DATA. To run several hubs on the same data, use PostgreSQL (DATABASE_URL=postgres://…).";
+
 /**
  * Reserves a SQLite database for this hub, before it is opened: a newer hub must not migrate the
  * database while an older one uses it. Returns a function that releases it. A PostgreSQL database is not
- * reserved, since replicas share it.
+ * reserved, since replicas share it. `fix` is what the user can do if a hub uses the database.
  */
-export async function reserveDatabase(settings: DatabaseSettings): Promise<() => void> {
+export async function reserveDatabase(
+  settings: DatabaseSettings,
+  fix = FIX_FOR_SECOND_HUB,
+): Promise<() => void> {
   if (!isSqlite(settings)) return () => {};
   const { lockDatabase } = await import("../../store/backends/sqlite-lock.ts");
   const file = sqliteFile(settings);
@@ -79,7 +85,7 @@ export async function reserveDatabase(settings: DatabaseSettings): Promise<() =>
   if (release) return release;
   const holder = tryReadHubFile(settings.data);
   throw new SettingsError(
-    `Another hub${holder ? ` (process ${holder.pid}, ${holder.url})` : ""} is using ${file}. Stop it, or give this hub its own data folder with SIGNALBOX_DATA. To run several hubs on the same data, use PostgreSQL (DATABASE_URL=postgres://…).`,
+    `A hub${holder ? ` (process ${holder.pid}, ${holder.url})` : ""} is using ${file}. ${fix}`,
   );
 }
 
@@ -120,6 +126,8 @@ function sqliteMessage(file: string, error: unknown): string | undefined {
   if (error instanceof SchemaRefused) return `${file} cannot be opened. ${error.message}`;
   const code = (error as { code?: unknown }).code;
   if (typeof code !== "string" || !/^(SQLITE_|E[A-Z]+$)/.test(code)) return undefined;
+  if (isDiskFull(error, file))
+    return `${file} cannot be opened or written, because its disk is full. Free at least 1 MiB, and try again.`;
   const parentFile = findParentFile(file);
   if (parentFile !== undefined)
     return `${parentFile} is not a folder, so it cannot contain the database. Move it, or ${CHOOSE_ANOTHER}`;
@@ -135,6 +143,23 @@ function sqliteMessage(file: string, error: unknown): string | undefined {
   if (foreign !== undefined)
     return `${file} belongs to another program: it has ${foreign} that the hub did not create. Its data is unchanged: ${CHOOSE_ANOTHER}`;
   return `${file} cannot be opened: ${messageOf(error)}. Check the disk, and that no other program has locked the file.`;
+}
+
+/** SQLite reports a full disk as SQLITE_FULL, or if it cannot create or extend a file, as an I/O error. */
+export function isDiskFull(error: unknown, file: string): boolean {
+  const code = String((error as { code?: unknown } | undefined)?.code);
+  if (code === "SQLITE_FULL" || code === "ENOSPC") return true;
+  return /^SQLITE_(IOERR|CANTOPEN)/.test(code) && freeBytes(file) < 64 * 1024;
+}
+
+/** The free space of the disk that contains the file. */
+export function freeBytes(file: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(dirname(file));
+    return bavail * bsize;
+  } catch {
+    return Number.POSITIVE_INFINITY; // the folder does not exist
+  }
 }
 
 /** A table or an index that the hub could not create, because another program has created it. */

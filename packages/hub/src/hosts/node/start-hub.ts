@@ -95,9 +95,9 @@ async function startOnce(
     releaseDatabase();
     throw error;
   });
-  if (store.file?.canShrink === false)
+  if (store.file?.notConverted)
     log.warn(
-      "the database file was created by an earlier version and cannot shrink: stop the hub, and run `npx signalbox compact` once",
+      `the database file was created by an earlier version and cannot shrink: ${store.file.notConverted}`,
     );
   const sandbox = createSandbox();
   let hub: Hub | undefined;

@@ -70,7 +70,10 @@ export function openDurableObject(storage: ObjectStorage): Store {
       if (claimed.length > 0) await storage.sync();
       return claimed;
     },
-    measureSize: async () => ({ bytes: storage.sql.databaseSize, free: null, wal: null }),
+    async measureSize() {
+      const bytes = storage.sql.databaseSize;
+      return { disk: bytes, used: bytes, free: null, wal: null };
+    },
     subscribe: listeners.subscribe,
     onCommit: listeners.subscribe,
     isDataError,

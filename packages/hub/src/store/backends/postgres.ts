@@ -205,7 +205,8 @@ export async function openPostgres(
       const { rows } = await pool.query<{ bytes: number }>(
         "SELECT pg_database_size(current_database()) AS bytes",
       );
-      return { bytes: Number(rows[0]?.bytes), free: null, wal: null };
+      const bytes = Number(rows[0]?.bytes);
+      return { disk: bytes, used: bytes, free: null, wal: null };
     },
     subscribe: listeners.subscribe,
     onCommit: commitListeners.subscribe,

@@ -59,19 +59,38 @@ test("returns free pages in steps, and keeps a reserve for new events", async ()
   const store = open(file);
   await append(store, 40);
   await removeAll(store);
-  const before = await store.measureSize();
-  expect(before.free).toBeGreaterThan(38 * MIB);
+  const freeOf = async () => (await store.measureSize()).free ?? 0;
+  const before = await freeOf();
+  expect(before).toBeGreaterThan(38 * MIB);
   expect(store.file?.canShrink).toBe(true);
   expect(await store.file?.compact(10)).toBe(true);
-  expect(before.bytes - (await store.measureSize()).bytes).toBe(10 * 8192);
+  expect(before - (await freeOf())).toBe(10 * 8192);
   while (await store.file?.compact(500));
-  const { bytes, free } = await store.measureSize();
+  const { used, free } = await store.measureSize();
   expect(free).toBe(16 * MIB);
   await store.file?.truncateWal();
   await store.file?.truncateWal();
-  expect(statSync(file).size).toBe(bytes);
-  expect(bytes).toBeLessThan(20 * MIB);
+  expect(statSync(file).size).toBe(used + (free ?? 0));
+  expect((await store.measureSize()).disk).toBe(statSync(file).size);
+  expect(statSync(file).size).toBeLessThan(20 * MIB);
   expect(await store.file?.compact(500)).toBe(false);
+});
+
+test("measures what the file and the WAL take on disk, also before a checkpoint", async () => {
+  const file = newFile();
+  const store = open(file);
+  await append(store, 3);
+  const { disk, used, wal } = await store.measureSize();
+  expect(wal).toBe(statSync(`${file}-wal`).size);
+  expect(wal).toBeGreaterThan(3 * MIB);
+  expect(disk).toBe(statSync(file).size + Number(wal));
+  expect(used).toBeGreaterThan(statSync(file).size);
+  // The next checkpoint writes these pages to the file.
+  store.file?.keepWalShort(true);
+  await appendEvents(store, sampleEvents(1));
+  const after = await store.measureSize();
+  expect(after.disk).toBe(statSync(file).size + statSync(`${file}-wal`).size);
+  expect(after.disk).toBeGreaterThan(disk);
 });
 
 test("truncates the WAL only if little was written since the last call", async () => {
@@ -105,7 +124,7 @@ test("converts a small file of a former version at the start of a hub, and keeps
   const before = ids(await allEvents(former));
   await former.close();
   const store = open(file, { vacuum: "former" });
-  expect(store.file?.canShrink).toBe(true);
+  expect(store.file).toMatchObject({ canShrink: true, notConverted: undefined });
   expect(ids(await allEvents(store))).toEqual(before);
   expect((await store.measureSize()).wal).toBe(0);
 });
@@ -113,7 +132,10 @@ test("converts a small file of a former version at the start of a hub, and keeps
 test("does not convert a large file, except with `vacuum: always`", async () => {
   const file = await createFormerFile(130);
   const store = openSqlite(file, { vacuum: "former" });
-  expect(store.file?.canShrink).toBe(false);
+  expect(store.file).toMatchObject({
+    canShrink: false,
+    notConverted: expect.stringContaining("too much data"),
+  });
   await removeAll(store);
   await store.close();
   const compacted = open(file, { vacuum: "always" });

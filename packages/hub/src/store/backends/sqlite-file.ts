@@ -33,12 +33,18 @@ export function limitWal(db: Database.Database, bytes = WAL_BYTES): void {
 
 export function readSize(db: Database.Database, file: string): DatabaseSize {
   const pageBytes = readPragma(db, "page_size");
+  const free = readPragma(db, "freelist_count");
+  const wal = fileBytes(`${file}-wal`);
   return {
-    bytes: readPragma(db, "page_count") * pageBytes,
-    free: readPragma(db, "freelist_count") * pageBytes,
-    wal: statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
+    // Until a checkpoint, the file differs from the number of pages, because newer pages are in the WAL.
+    disk: fileBytes(file) + wal,
+    used: (readPragma(db, "page_count") - free) * pageBytes,
+    free: free * pageBytes,
+    wal,
   };
 }
+
+const fileBytes = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 const canShrink = (db: Database.Database): boolean => readPragma(db, "auto_vacuum") === INCREMENTAL;
 
@@ -49,31 +55,47 @@ export function vacuum(db: Database.Database): void {
   db.pragma("wal_checkpoint(TRUNCATE)");
 }
 
-/** Rebuilds a file of a former version, if that is quick and the disk has enough free space. */
-export function vacuumFormerFile(db: Database.Database, file: string): void {
-  if (canShrink(db)) return;
-  const { bytes, free } = readSize(db, file);
-  const used = bytes - (free ?? 0);
-  if (used > MAX_VACUUM_BYTES) return;
+/**
+ * Rebuilds a file of a former version, if that is quick and the disk has enough free space. Otherwise returns
+ * the reason, with the fix.
+ */
+export function vacuumFormerFile(db: Database.Database, file: string): string | undefined {
+  if (canShrink(db)) return undefined;
+  const { used } = readSize(db, file);
+  if (used > MAX_VACUUM_BYTES)
+    return "it has too much data to be converted at the start. Stop the hub, and run `npx signalbox compact` once";
   const { bavail, bsize } = statfsSync(dirname(file));
+  const [free, needed] = [bavail * bsize, 4 * used];
   // The pages are copied to a temporary file, and from there to the WAL.
-  if (bavail * bsize < 4 * used) return;
+  if (free < needed)
+    return `its conversion needs ${mebibytes(needed)} of free disk space, and ${dirname(file)} has ${mebibytes(free)}. Free disk space, and restart the hub`;
   try {
     vacuum(db);
-  } catch {
-    // The folder of temporary files may be full. The file is unchanged, and the hub works with it.
+    return undefined;
+  } catch (error) {
+    // The file is unchanged, and the hub works with it.
+    return `its conversion failed (${(error as Error).message}). Check the free space of the folder of temporary files (SQLITE_TMPDIR, TMPDIR or /var/tmp), and restart the hub`;
   }
 }
 
+const mebibytes = (bytes: number): string => `${(bytes / MIB).toFixed(1)} MiB`;
+
 export interface DatabaseFileOptions {
   db: Database.Database;
+  /** See `DatabaseFile`. */
+  notConverted: string | undefined;
   /** Runs the work now, or when no other process has locked the file. */
   run<Result>(work: () => Result): Promise<Result>;
   /** Returns the number of transactions so far. */
   countWrites(): number;
 }
 
-export function createDatabaseFile({ db, run, countWrites }: DatabaseFileOptions): DatabaseFile {
+export function createDatabaseFile({
+  db,
+  notConverted,
+  run,
+  countWrites,
+}: DatabaseFileOptions): DatabaseFile {
   let writesBefore = 0;
   const compact = (maxPages: number): boolean => {
     const free = readPragma(db, "freelist_count");
@@ -91,6 +113,7 @@ export function createDatabaseFile({ db, run, countWrites }: DatabaseFileOptions
   };
   return {
     canShrink: canShrink(db),
+    notConverted,
     keepWalShort: (isShort) => limitWal(db, isShort ? SHORT_WAL_BYTES : WAL_BYTES),
     compact: (maxPages) => run(() => compact(maxPages)),
     truncateWal: () => run(truncateWal),

@@ -124,7 +124,9 @@ function toUnavailable(file: string, error: unknown): StorageUnavailable | undef
   const { message, code } = error;
   if (/^SQLITE_(CORRUPT|NOTADB)/.test(code))
     return new StorageDamaged(describeDamage(file, `${message}, ${code}`));
-  return /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL)/.test(code)
+  if (code === "SQLITE_FULL")
+    return new StorageUnavailable(`${message} (${code}): free space on the disk of ${file}`);
+  return /^SQLITE_(BUSY|LOCKED|IOERR|READONLY|CANTOPEN|PROTOCOL)/.test(code)
     ? new StorageUnavailable(`${message} (${code})`)
     : undefined;
 }
@@ -196,13 +198,14 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
     return result;
   };
 
+  let notConverted: string | undefined;
   try {
     retryWhileBusy(() => {
       run(() => migrate(dialect, { mayCreate }), true);
       assertWritable(db);
     }, busyTimeoutMs);
     if (vacuumed === "always") vacuum(db);
-    if (vacuumed === "former") vacuumFormerFile(db, file);
+    if (vacuumed === "former") notConverted = vacuumFormerFile(db, file);
   } catch (error) {
     db.close();
     throw error;
@@ -226,7 +229,7 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
 
   return {
     backend: "sqlite",
-    file: createDatabaseFile({ db, run: writing.run, countWrites: () => writeCount }),
+    file: createDatabaseFile({ db, notConverted, run: writing.run, countWrites: () => writeCount }),
     measureSize: async () => readSize(db, file),
     packLarge: createPackLarge(dialect),
     ...bindVerbs(verbTable(dialect, options.cache), (verb, writes) =>
