@@ -28,6 +28,7 @@ interface Hub {
   /** The evaluations that have not ended. */
   pending: {
     expressions: readonly string[];
+    data: unknown;
     end(result: EvaluationResult): void;
     fail(error: Error): void;
     isAborted: boolean;
@@ -73,7 +74,8 @@ function startHub({
   const evaluate: Evaluate = (evaluation, { signal }) => {
     const { promise, resolve, reject } = Promise.withResolvers<EvaluationResult>();
     const expressions = "expressions" in evaluation ? evaluation.expressions : [];
-    const entry = { expressions, end: resolve, fail: reject, isAborted: false };
+    const { data } = evaluation;
+    const entry = { expressions, data, end: resolve, fail: reject, isAborted: false };
     pending.push(entry);
     signal.addEventListener("abort", () => {
       entry.isAborted = true;
@@ -497,6 +499,34 @@ test("a filter that exceeds its limits delays other events, but does not prevent
   hub.pending[1]?.end(holds);
   await hub.advance(0);
   expect(await statusOf(fast)).toBe("pending");
+});
+
+test("several events for which a filter exceeds its limits do not prevent the match of others", async () => {
+  const flow = await publishFilter();
+  const hub = startHub();
+  const hostile = [0, 1, 2, 3].map((n) => createEvent(n));
+  const normal = [5, 6, 7, 8, 9].map((n) => createEvent(n));
+  const first = hub.append(appendRequest([hostile[0] as NewEvent]));
+  await untilPending(hub);
+  hub.pending[0]?.end(exceeds);
+  await first;
+  for (const event of [...hostile.slice(1), ...normal]) await hub.append(appendRequest([event]));
+  let ended = 1;
+  await vi.waitFor(
+    async () => {
+      for (; ended < hub.pending.length; ended += 1) {
+        const { data, end } = hub.pending[ended] as Hub["pending"][number];
+        end((data as { data: { n: number } }).data.n < 5 ? exceeds : holds);
+        await hub.advance(0); // the first result pauses the filter
+      }
+      await hub.advance(10_000);
+      for (const event of normal) expect(await statusOf(event)).toBe("pending");
+      for (const event of hostile) expect(await statusOf(event)).toBeNull();
+    },
+    { timeout: 20_000 },
+  );
+  expect(await countRuns()).toBe(normal.length);
+  expect(await store.listTrips(TENANT, [flow.id], 0)).toMatchObject([{ limit: "filter" }]);
 });
 
 test("a filter that always exceeds its limits is reported, and no event waits for it for ever", async () => {

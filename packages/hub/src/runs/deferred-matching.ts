@@ -76,8 +76,8 @@ const MIN_HELD_BYTES = 128 * 1024;
 /** The limits of the events that are claimed: in total, and of one tenant. */
 const MAX_CLAIMED = 64;
 const MAX_CLAIMED_OF_TENANT = 32;
-/** After so many claims, the trigger whose filter is paused does not fire. */
-const MAX_PAUSES = 3;
+/** After so many claims, a trigger is decided although its filter is paused. */
+const MAX_PAUSES = 2;
 const BACKOFF = { firstMs: 1_000, maxMs: 5 * 60_000, random: Math.random };
 
 interface HeldEvent {

@@ -15,12 +15,18 @@ const PAUSED = {
 /** A sandbox that evaluates batches when the test calls `run`. The filter `slow` exceeds its limits. */
 function setUp() {
   let time = 0;
+  let isSlow = true;
   const started: (readonly string[])[] = [];
-  const queue: { expressions: readonly string[]; end(result: EvaluationResult): void }[] = [];
+  const limits: number[] = [];
+  const queue: {
+    expressions: readonly string[];
+    timeoutMs: number;
+    end(result: EvaluationResult): void;
+  }[] = [];
   const evaluate: Evaluate = (evaluation, { signal }) => {
     const { promise, resolve, reject } = Promise.withResolvers<EvaluationResult>();
     const expressions = "expressions" in evaluation ? evaluation.expressions : [];
-    const entry = { expressions, end: resolve };
+    const entry = { expressions, timeoutMs: evaluation.timeoutMs ?? 0, end: resolve };
     queue.push(entry);
     signal.addEventListener("abort", () => {
       if (queue.includes(entry)) queue.splice(queue.indexOf(entry), 1);
@@ -30,17 +36,24 @@ function setUp() {
   };
   return {
     started,
+    limits,
     filters: evaluateFilters({ evaluate, now: () => time }, "acme"),
+    decidingFilters: evaluateFilters({ evaluate, now: () => time, decidesPaused: true }, "acme"),
     otherTenantFilters: evaluateFilters({ evaluate, now: () => time }, "umbrella"),
     advance(ms: number) {
       time += ms;
+    },
+    /** From now on, the filter \`slow\` does not exceed its limits. */
+    release() {
+      isSlow = false;
     },
     /** Evaluates the queued batches, in order. */
     async run() {
       for (let next = queue.shift(); next; next = queue.shift()) {
         started.push(next.expressions);
+        limits.push(next.timeoutMs);
         next.end(
-          next.expressions.includes("slow")
+          isSlow && next.expressions.includes("slow")
             ? LIMIT
             : { log: [], output: next.expressions.map(() => ({ holds: true })) },
         );
@@ -73,4 +86,40 @@ it("returns the results in the order of the filters, and evaluates equal filters
   await run();
   expect(await results).toEqual([{ holds: true }, { holds: true }, { holds: true }]);
   expect(started).toEqual([["a", "b"]]);
+});
+
+it("evaluates a paused filter briefly on request, for a bounded time", async () => {
+  const { filters, decidingFilters, started, limits, advance, run } = setUp();
+  const first = filters(["slow"], {});
+  await run();
+  await first;
+
+  const evaluateBriefly = async () => {
+    const deciding = decidingFilters(["slow", "fast"], {});
+    await run();
+    return deciding;
+  };
+  const overrun = { problem: "expression exceeds the time limit of 1 s", isOverrun: true };
+  // Each takes 0.1 of the 10 s that a burst may take.
+  for (let count = 0; count < 100; count += 1)
+    expect(await evaluateBriefly()).toEqual([overrun, { holds: true }]);
+  expect(started.slice(1, 3)).toEqual([["fast"], ["slow"]]);
+  expect(limits.slice(1, 3)).toEqual([1_000, 100]);
+  expect(await evaluateBriefly()).toEqual([PAUSED, { holds: true }]);
+  advance(1_000);
+  expect(await evaluateBriefly()).toEqual([overrun, { holds: true }]);
+  expect(await evaluateBriefly()).toEqual([PAUSED, { holds: true }]);
+});
+
+it("does not count the brief evaluations that do not exceed their limit", async () => {
+  const { filters, decidingFilters, run, release } = setUp();
+  const first = filters(["slow"], {});
+  await run();
+  await first;
+  release();
+  for (let count = 0; count < 200; count += 1) {
+    const deciding = decidingFilters(["slow"], {});
+    await run();
+    expect(await deciding).toEqual([{ holds: true }]);
+  }
 });

@@ -14,6 +14,15 @@ import { BoundedMap } from "../lib/bounded-map.ts";
 
 const PAUSE_MS = 10_000;
 const MAX_PAUSED = 10_000;
+/** With `decidesPaused`, a paused expression is evaluated with this share of its time limit. */
+const BRIEF_SHARE = 0.1;
+/**
+ * The time that brief evaluations of an expression may take in a burst, and the share of one worker that they
+ * may take for long. Only those that exceed the brief limit count. So some hostile payloads do not prevent the
+ * evaluation of other events, and an expression that always exceeds its limits takes a bounded time.
+ */
+const BRIEF_BURST_MS = 10_000;
+const BRIEF_RATE = 0.1;
 
 /** A batch of expressions that waits for the sandbox or is being evaluated. */
 interface PendingBatch {
@@ -24,6 +33,8 @@ interface PendingBatch {
 interface FilterState {
   /** For each tenant and expression, the end of its pause. */
   pausedUntil: BoundedMap<string, number>;
+  /** For each of them, when the rate of brief evaluations will have made up for those so far. */
+  briefUntil: BoundedMap<string, number>;
   pending: Set<PendingBatch>;
 }
 
@@ -39,6 +50,8 @@ export interface FilterOptions {
   maxWaitMs?: number | undefined;
   /** Ends the evaluation. */
   signal?: AbortSignal | undefined;
+  /** Whether paused expressions are evaluated briefly. */
+  decidesPaused?: boolean | undefined;
   /** Called for each expression that was not evaluated because it is paused. */
   onPaused?: ((expression: string, until: number) => void) | undefined;
 }
@@ -57,19 +70,38 @@ export const evaluateFilters =
  * Returns one item per expression: its result, or a problem if it is paused or exceeds its limits.
  */
 export async function evaluateUnlessPaused<Result extends object>(
-  { evaluate, now, app = "", maxWaitMs, signal, onPaused = () => {} }: FilterOptions,
+  options: FilterOptions,
   tenant: string,
   batch: ExpressionBatch,
 ): Promise<(Result | { problem: string; isOverrun?: true })[]> {
+  const { evaluate, now, app = "", maxWaitMs, signal, decidesPaused } = options;
+  const { onPaused = () => {} } = options;
   const { language, expressions } = batch;
   const state = states.get(evaluate) ?? {
     pausedUntil: new BoundedMap<string, number>(MAX_PAUSED),
+    briefUntil: new BoundedMap<string, number>(MAX_PAUSED),
     pending: new Set(),
   };
   states.set(evaluate, state);
   const keyOf = (expression: string) => JSON.stringify([tenant, language, expression]);
   const isPaused = (expression: string) =>
     (state.pausedUntil.get(keyOf(expression)) ?? Number.NEGATIVE_INFINITY) > now();
+  const evaluateNow = (active: readonly string[], timeoutMs: number, signal: AbortSignal) =>
+    evaluateBatch<Result>(
+      (evaluation) =>
+        evaluate(evaluation, { tenant, lane: [app, active[0] as string], signal, maxWaitMs }),
+      { ...batch, expressions: active, timeoutMs },
+    );
+  /** Undefined if earlier brief evaluations have used up their time. */
+  const evaluateBriefly = async (expression: string) => {
+    const key = keyOf(expression);
+    const timeoutMs = batch.timeoutMs * BRIEF_SHARE;
+    const used = () => Math.max(state.briefUntil.get(key) ?? 0, now());
+    if ((used() - now()) * BRIEF_RATE + timeoutMs > BRIEF_BURST_MS) return undefined;
+    const [result] = await evaluateNow([expression], timeoutMs, signal ?? NEVER);
+    if (result && "isOverrun" in result) state.briefUntil.set(key, used() + timeoutMs / BRIEF_RATE);
+    return result;
+  };
 
   for (;;) {
     const active = [...new Set(expressions)].filter((expression) => !isPaused(expression));
@@ -82,21 +114,19 @@ export async function evaluateUnlessPaused<Result extends object>(
       const results =
         active.length === 0
           ? []
-          : await evaluateBatch<Result>(
-              (evaluation) =>
-                evaluate(evaluation, {
-                  tenant,
-                  lane: [app, active[0] as string],
-                  signal: pending.controller.signal,
-                  maxWaitMs,
-                }),
-              { ...batch, expressions: active },
-            );
+          : await evaluateNow(active, batch.timeoutMs, pending.controller.signal);
       state.pending.delete(pending);
       for (const [index, result] of results.entries())
         if ("isOverrun" in result) pause(state, pending.keys[index] as string, now() + PAUSE_MS);
+      const evaluated = new Map(active.map((expression, index) => [expression, results[index]]));
+      if (decidesPaused)
+        for (const expression of new Set(expressions)) {
+          const result = evaluated.get(expression);
+          if (!result || "isSkipped" in result)
+            evaluated.set(expression, await evaluateBriefly(expression));
+        }
       return expressions.map((expression) => {
-        const result = results[active.indexOf(expression)];
+        const result = evaluated.get(expression);
         if (!result) {
           onPaused(expression, state.pausedUntil.get(keyOf(expression)) ?? now());
           return PAUSED;
@@ -116,6 +146,8 @@ export async function evaluateUnlessPaused<Result extends object>(
     }
   }
 }
+
+const NEVER = new AbortController().signal;
 
 /** The result of a paused expression, and the reason with which its pending batches are aborted. */
 const PAUSED = {

@@ -220,7 +220,7 @@ export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
 export type PlanOptions = Omit<MatcherOptions, "store"> & {
   cause?: "event" | "replay";
   signal?: AbortSignal;
-  /** A trigger whose filter is paused does not fire; otherwise it is in `paused`. */
+  /** A paused filter is evaluated briefly, and its trigger decided; otherwise the trigger is in `paused`. */
   decidesPaused?: boolean;
 };
 
