@@ -12,8 +12,8 @@ const browserTests = "test/browser/**/*.test.ts";
 const workerdTests = "packages/*/src/**/*.workerd.test.ts";
 /** Tests that need PostgreSQL, start other processes, or load native code. Each file runs in its own process. */
 const isolatedTests = [
-  "packages/hub/src/{hosts,store/backends}/**/*.test.ts",
-  "packages/hub/src/{apps/migrate-legacy-flows,runs/runner,runs/ticker-replicas,worker-entry}.test.ts",
+  "packages/hub/src/{hosts,kernel/backends}/**/*.test.ts",
+  "packages/hub/src/{flows/import/migrate-legacy-flows,flows/runs/runner,flows/runs/ticker-replicas,worker-entry}.test.ts",
   "test/**/*.test.ts",
 ];
 
@@ -52,7 +52,7 @@ export default defineConfig({
       {
         plugins: [
           cloudflareTest({
-            main: "packages/hub/src/store/backends/durable-object.test-worker.ts",
+            main: "packages/hub/src/kernel/backends/durable-object.test-worker.ts",
             miniflare: {
               // Must not be later than the release date of the plugin's workerd.
               compatibilityDate: "2026-09-01",

@@ -1,7 +1,7 @@
 /** A hub with an access token and a given number of pending events. */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
+import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";
 import { type HubProcess, startHub } from "./hub-process.ts";
 import { seed } from "./seed.ts";

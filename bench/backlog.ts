@@ -2,10 +2,10 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { openPostgres } from "../packages/hub/src/store/backends/postgres.ts";
-import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
-import type { Store } from "../packages/hub/src/store/store.ts";
-import { createStoreCache, type StoreCache } from "../packages/hub/src/store/store-cache.ts";
+import { openPostgres } from "../packages/hub/src/kernel/backends/postgres.ts";
+import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
+import type { Store } from "../packages/hub/src/kernel/store/store.ts";
+import { createStoreCache, type StoreCache } from "../packages/hub/src/kernel/store/store-cache.ts";
 import { createDatabase, startPostgres } from "../test/support/postgres.ts";
 import type { Backend } from "./benchmark.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";

@@ -1,8 +1,8 @@
 /** Callbacks of an MCP server. Their `data` is the payload of a webhook. */
 import { createHash, randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
-import { randomSecret } from "../packages/hub/src/tenants/tokens.ts";
+import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
+import { randomSecret } from "../packages/hub/src/tokens/tokens.ts";
 import { flowNode, publishFlow } from "./flow-engine.ts";
 import type { LoadPlan } from "./load.ts";
 import { makePayloads } from "./payloads.ts";

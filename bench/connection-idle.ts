@@ -1,7 +1,7 @@
 /** A hub with 1,000 connections that nothing calls: it checks each of them every five minutes. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
+import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
 import { startBaseline } from "./baseline-process.ts";
 import type { Options, Result } from "./benchmark.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";

@@ -5,8 +5,8 @@
  */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
-import type { Store } from "../packages/hub/src/store/store.ts";
+import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
+import type { Store } from "../packages/hub/src/kernel/store/store.ts";
 import type { Benchmark, Goal } from "./benchmark.ts";
 import { makeFolder, removeFolder, stopProcess, trackProcess } from "./cleanup.ts";
 import { flowNode, publishFlow } from "./flow-engine.ts";

@@ -3,7 +3,7 @@
  * three nodes. Measures the webhooks' latency and the number of finished runs per second.
  */
 import { join } from "node:path";
-import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
+import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
 import type { Options, Result } from "./benchmark.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";
 import { flowNode, publishFlow } from "./flow-engine.ts";

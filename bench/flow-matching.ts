@@ -1,6 +1,6 @@
 /** Time to match one event with growing numbers of stored triggers, one of which fires. */
-import { createMatcher } from "../packages/hub/src/runs/matcher.ts";
-import type { NewEvent } from "../packages/hub/src/store/store.ts";
+import { createMatcher } from "../packages/hub/src/flows/matching/matcher.ts";
+import type { NewEvent } from "../packages/hub/src/kernel/store/store.ts";
 import type { Options, Result } from "./benchmark.ts";
 import { type Engine, flowNode, newId, openEngine, publishFlow } from "./flow-engine.ts";
 import { makePayloads } from "./payloads.ts";

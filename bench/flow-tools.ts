@@ -5,8 +5,8 @@
  */
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
-import type { Store } from "../packages/hub/src/store/store.ts";
+import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
+import type { Store } from "../packages/hub/src/kernel/store/store.ts";
 import { createToken } from "./agent-hub.ts";
 import { startBaseline } from "./baseline-process.ts";
 import type { Options, Result } from "./benchmark.ts";

@@ -4,11 +4,11 @@
  * starts and stops the loop over IPC.
  */
 
+import { LOCAL_TENANT } from "../packages/hub/src/github/tenancy.ts";
 import { createLog } from "../packages/hub/src/hosts/node/log.ts";
 import { openStore } from "../packages/hub/src/hosts/node/open-store.ts";
 import { startHub } from "../packages/hub/src/hosts/node/start-hub.ts";
 import { readSettings } from "../packages/hub/src/hosts/settings.ts";
-import { LOCAL_TENANT } from "../packages/hub/src/tenants/tenancy.ts";
 import { seed } from "./seed.ts";
 
 export type ListerCommand = { shouldList: boolean };

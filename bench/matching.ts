@@ -5,8 +5,8 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { createMatcher } from "../packages/hub/src/runs/matcher.ts";
-import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
+import { createMatcher } from "../packages/hub/src/flows/matching/matcher.ts";
+import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
 import { startHealthProbe } from "../test/support/start-health-probe.ts";
 import { createToken } from "./agent-hub.ts";
 import type { Benchmark } from "./benchmark.ts";

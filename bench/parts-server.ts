@@ -8,12 +8,12 @@ import { createHmac, createSecretKey, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { decodeObject } from "../packages/hub/src/ingest/decode.ts";
-import { sanitizeSummary } from "../packages/hub/src/ingest/sanitize-summary.ts";
-import { summarizeGithub } from "../packages/hub/src/ingest/sources/github-summary.ts";
-import { createIds } from "../packages/hub/src/lib/ids.ts";
-import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
-import { createGroupCommit } from "../packages/hub/src/store/group-commit.ts";
+import { sanitizeSummary } from "../packages/hub/src/events/admit/sanitize-summary.ts";
+import { summarizeGithub } from "../packages/hub/src/events/sources/github-summary.ts";
+import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
+import { decodeObject } from "../packages/hub/src/kernel/http/decode.ts";
+import { createIds } from "../packages/hub/src/kernel/lib/ids.ts";
+import { createGroupCommit } from "../packages/hub/src/kernel/store/group-commit.ts";
 import { TENANT } from "./seed.ts";
 import { SECRET } from "./signed-webhooks.ts";
 

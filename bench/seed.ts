@@ -1,8 +1,8 @@
 /** Stores a backlog of pending events, as the hub does, in large batches. */
 import { randomUUID } from "node:crypto";
-import { createIds } from "../packages/hub/src/lib/ids.ts";
-import type { AppendRequest, NewEvent, Store } from "../packages/hub/src/store/store.ts";
-import { LOCAL_TENANT } from "../packages/hub/src/tenants/tenancy.ts";
+import { LOCAL_TENANT } from "../packages/hub/src/github/tenancy.ts";
+import { createIds } from "../packages/hub/src/kernel/lib/ids.ts";
+import type { AppendRequest, NewEvent, Store } from "../packages/hub/src/kernel/store/store.ts";
 import { makePayloads } from "./payloads.ts";
 
 export const TENANT = LOCAL_TENANT;

@@ -1,7 +1,7 @@
 /** Compares the acknowledged webhooks with the stored events. */
 import { join } from "node:path";
-import { openPostgres } from "../packages/hub/src/store/backends/postgres.ts";
-import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
+import { openPostgres } from "../packages/hub/src/kernel/backends/postgres.ts";
+import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
 import type { LoadPlan, LoadReport } from "./load.ts";
 
 /** Returns the complete delivery ids of the webhooks that got a 2xx response. */

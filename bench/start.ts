@@ -1,7 +1,7 @@
 /** `npm run bench -- start`: time to the first response, and memory of an idle hub. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
+import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
 import type { Benchmark } from "./benchmark.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";
 import { findCli, startHub } from "./hub-process.ts";

@@ -10,7 +10,7 @@ export async function bundleIsolatedPrograms(): Promise<string> {
   const [bundle] = await build({
     cwd: import.meta.dirname,
     config: false,
-    entry: "src/sandbox/isolated-programs.ts",
+    entry: "src/flows/sandbox/isolated-programs.ts",
     platform: "neutral",
     format: "iife",
     target: "es2023",

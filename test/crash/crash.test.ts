@@ -5,9 +5,9 @@
 import { createHmac, randomInt } from "node:crypto";
 import { Agent, request } from "node:http";
 import { describe, expect, inject, it } from "vitest";
-import { openPostgres } from "../../packages/hub/src/store/backends/postgres.ts";
-import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
-import type { Store } from "../../packages/hub/src/store/store.ts";
+import { openPostgres } from "../../packages/hub/src/kernel/backends/postgres.ts";
+import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
+import type { Store } from "../../packages/hub/src/kernel/store/store.ts";
 import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
 import { loadOf } from "../support/load.ts";
 import { createDatabase } from "../support/postgres.ts";

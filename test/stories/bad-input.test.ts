@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
-import type { Store } from "../../packages/hub/src/store/store.ts";
-import { LOCAL_TENANT } from "../../packages/hub/src/tenants/tenancy.ts";
+import { LOCAL_TENANT } from "../../packages/hub/src/github/tenancy.ts";
+import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
+import type { Store } from "../../packages/hub/src/kernel/store/store.ts";
 import { deliver, issueOpened, rawExchange, SECRET, signature } from "../support/deliver.ts";
 import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
 

@@ -3,12 +3,16 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { openPostgres } from "../../packages/hub/src/store/backends/postgres.ts";
-import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
-import { appendInChunks, ids, sampleEvents } from "../../packages/hub/src/store/contract/sample.ts";
-import type { Store } from "../../packages/hub/src/store/store.ts";
-import { LOCAL_TENANT } from "../../packages/hub/src/tenants/tenancy.ts";
-import { createToken } from "../../packages/hub/src/tenants/tokens.ts";
+import { LOCAL_TENANT } from "../../packages/hub/src/github/tenancy.ts";
+import { openPostgres } from "../../packages/hub/src/kernel/backends/postgres.ts";
+import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
+import {
+  appendInChunks,
+  ids,
+  sampleEvents,
+} from "../../packages/hub/src/kernel/store/contract/sample.ts";
+import type { Store } from "../../packages/hub/src/kernel/store/store.ts";
+import { createToken } from "../../packages/hub/src/tokens/tokens.ts";
 import { startHubProcess } from "../support/hub-process.ts";
 import { loadOf } from "../support/load.ts";
 import { createMigratedDatabase } from "../support/postgres.ts";

@@ -4,16 +4,16 @@
  */
 import { LargeJson } from "@signalbox/rules/large-json.ts";
 import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
-import { openPostgres } from "../../packages/hub/src/store/backends/postgres.ts";
-import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
+import { openPostgres } from "../../packages/hub/src/kernel/backends/postgres.ts";
+import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import {
   claimExactly,
   failed,
   sampleRun,
   sampleStep,
   save,
-} from "../../packages/hub/src/store/contract/run-sample.ts";
-import type { RunProgress, Step } from "../../packages/hub/src/store/run-store.ts";
+} from "../../packages/hub/src/kernel/store/contract/run-sample.ts";
+import type { RunProgress, Step } from "../../packages/hub/src/kernel/store/run-store.ts";
 import { ADMIN, type Api, type Backend, startApi } from "../support/api-client.ts";
 import { eventOf468Megabytes, runBeyondItsBudget, TRIGGER } from "../support/attacks/large-runs.ts";
 import { probeHealth } from "../support/health-probe.ts";

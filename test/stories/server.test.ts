@@ -9,11 +9,11 @@ import {
   startHub,
 } from "../../packages/hub/src/hosts/node/start-hub.ts";
 import { readSettings } from "../../packages/hub/src/hosts/settings.ts";
-import { sha256Hex } from "../../packages/hub/src/lib/hmac.ts";
 import {
   connect as connectSqlite,
   openSqlite,
-} from "../../packages/hub/src/store/backends/sqlite.ts";
+} from "../../packages/hub/src/kernel/backends/sqlite.ts";
+import { sha256Hex } from "../../packages/hub/src/kernel/lib/hmac.ts";
 import { deliver, issueOpened, rawExchange, SECRET, signature } from "../support/deliver.ts";
 import { createDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";

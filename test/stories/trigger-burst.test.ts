@@ -6,7 +6,7 @@
 import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
-import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
+import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import { loadOf } from "../support/load.ts";
 import { startTriggerStory, type TriggerStory } from "../support/trigger-story.ts";
 

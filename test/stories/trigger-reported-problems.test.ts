@@ -1,7 +1,7 @@
 /**
  * Problems that users of other systems with trigger callbacks have reported. Each test checks that the
  * hub does not have one of them. Tests for other such problems are in trigger-handshake.test.ts,
- * trigger-burst.test.ts and packages/hub/src/runs/ticker-replicas.test.ts.
+ * trigger-burst.test.ts and packages/hub/src/flows/runs/ticker-replicas.test.ts.
  */
 import { operators } from "@signalbox/rules/match/operators.ts";
 import { describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
 import type { TestProject } from "vitest/node";
-import { openPostgres } from "../../packages/hub/src/store/backends/postgres.ts";
+import { openPostgres } from "../../packages/hub/src/kernel/backends/postgres.ts";
 import { createTemplate, startPostgres } from "./postgres.ts";
 
 declare module "vitest" {

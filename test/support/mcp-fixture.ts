@@ -16,20 +16,20 @@ import {
   Server,
 } from "@modelcontextprotocol/server";
 import { Hono } from "hono";
-import { createAuthorizeRequest } from "../../packages/hub/src/api/authorize-request.ts";
-import { createHostCheck } from "../../packages/hub/src/api/host-check.ts";
-import { addInboxRoutes } from "../../packages/hub/src/api/inbox-routes.ts";
-import { createInbox } from "../../packages/hub/src/inbox/inbox.ts";
-import { createOpenStreams } from "../../packages/hub/src/mcp/open-streams.ts";
-import { readCall } from "../../packages/hub/src/mcp/read-call.ts";
-import { createResourceChanges } from "../../packages/hub/src/mcp/resource-changes.ts";
-import { resourceSubscriptions } from "../../packages/hub/src/mcp/resource-subscriptions.ts";
-import { serveCall } from "../../packages/hub/src/mcp/serve-call.ts";
-import { createSessions } from "../../packages/hub/src/mcp/sessions.ts";
-import { testEvaluate } from "../../packages/hub/src/sandbox/test-evaluate.ts";
-import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
-import { createAuthorizer } from "../../packages/hub/src/tenants/authorizer.ts";
-import { createToken } from "../../packages/hub/src/tenants/tokens.ts";
+import { createInbox } from "../../packages/hub/src/events/inbox/inbox.ts";
+import { addInboxRoutes } from "../../packages/hub/src/events/inbox/inbox-routes.ts";
+import { testEvaluate } from "../../packages/hub/src/flows/sandbox/test-evaluate.ts";
+import { createAuthorizeRequest } from "../../packages/hub/src/kernel/access/authorize-request.ts";
+import { createAuthorizer } from "../../packages/hub/src/kernel/access/authorizer.ts";
+import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
+import { createHostCheck } from "../../packages/hub/src/kernel/http/host-check.ts";
+import { createOpenStreams } from "../../packages/hub/src/kernel/mcp/open-streams.ts";
+import { readCall } from "../../packages/hub/src/kernel/mcp/read-call.ts";
+import { createResourceChanges } from "../../packages/hub/src/kernel/mcp/resource-changes.ts";
+import { resourceSubscriptions } from "../../packages/hub/src/kernel/mcp/resource-subscriptions.ts";
+import { serveCall } from "../../packages/hub/src/kernel/mcp/serve-call.ts";
+import { createSessions } from "../../packages/hub/src/kernel/mcp/sessions.ts";
+import { createToken } from "../../packages/hub/src/tokens/tokens.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 const PNG =

@@ -12,14 +12,14 @@ import {
 import { createIdentity } from "../../packages/hub/src/connections/identity.ts";
 import type { OAuthTokens } from "../../packages/hub/src/connections/oauth-token.ts";
 import { openClient } from "../../packages/hub/src/connections/open-client.ts";
-import type { AllowPrivate } from "../../packages/hub/src/deliver/address-rules.ts";
 import { createGuardedWebFetch } from "../../packages/hub/src/hosts/node/guarded-web-fetch.ts";
 import { systemTimers } from "../../packages/hub/src/hosts/node/system-timers.ts";
-import { BoundedMap } from "../../packages/hub/src/lib/bounded-map.ts";
-import { createSeal } from "../../packages/hub/src/lib/seal.ts";
-import type { Timers } from "../../packages/hub/src/lib/timers.ts";
-import type { Connection } from "../../packages/hub/src/store/connection-store.ts";
-import type { ConnectionGrantStore } from "../../packages/hub/src/store/grant-store.ts";
+import { BoundedMap } from "../../packages/hub/src/kernel/lib/bounded-map.ts";
+import { createSeal } from "../../packages/hub/src/kernel/lib/seal.ts";
+import type { Timers } from "../../packages/hub/src/kernel/lib/timers.ts";
+import type { AllowPrivate } from "../../packages/hub/src/kernel/outbound/address-rules.ts";
+import type { Connection } from "../../packages/hub/src/kernel/store/connection-store.ts";
+import type { ConnectionGrantStore } from "../../packages/hub/src/kernel/store/grant-store.ts";
 
 const sealKey = new Uint8Array(32);
 export const seal = createSeal(sealKey);

@@ -4,13 +4,13 @@
  */
 
 import { z } from "zod";
-import { eventSchema, statusSchema, summarySchema } from "../inbox/event-schema.ts";
-import { MAX_TIMESTAMP } from "../ingest/callback/parse-callback.ts";
-import { MAX_ID, MAX_TYPE } from "../ingest/check-text.ts";
-import { TRIGGER_CALLBACK } from "../ingest/receive-request.ts";
-import { METRICS_SCOPE } from "./authorize-metrics.ts";
-import type { RouteDescription } from "./route.ts";
-import { limitQuery } from "./views.ts";
+import { TRIGGER_CALLBACK } from "./events/admit/receive-request.ts";
+import { MAX_TIMESTAMP } from "./events/callback/parse-callback.ts";
+import { eventSchema, statusSchema, summarySchema } from "./events/inbox/event-schema.ts";
+import { limitQuery } from "./flows/views.ts";
+import { MAX_ID, MAX_TYPE } from "./kernel/http/check-text.ts";
+import type { RouteDescription } from "./kernel/http/route.ts";
+import { METRICS_SCOPE } from "./operations/authorize-metrics.ts";
 
 export const inboxQuery = z.object({
   limit: limitQuery,

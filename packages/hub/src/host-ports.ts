@@ -2,25 +2,25 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
-import type { EffectiveSetting } from "./api/settings-routes.ts";
-import type { ReadWebFile } from "./api/web-ui.ts";
 import type { CommandSupport } from "./connections/command.ts";
-import type { DeliveryOutcome } from "./deliver/delivery.ts";
-import type { TrustedProxy } from "./ingest/addresses.ts";
-import type { IngestObservation } from "./ingest/ingest-log.ts";
-import type { MakeHmacKey, Sha256Hex } from "./lib/hmac.ts";
-import type { BodyLimits } from "./lib/limits.ts";
-import type { Log } from "./lib/log.ts";
-import type { Timers } from "./lib/timers.ts";
-import type { WebFetch } from "./lib/web-fetch.ts";
+import type { IngestObservation } from "./events/admit/ingest-log.ts";
+import type { DeliveryOutcome } from "./events/deliveries/delivery.ts";
+import type { SweepReason } from "./events/retention/sweeper.ts";
+import type { QueuedByTenant } from "./flows/runs/queued-by-tenant.ts";
+import type { RunMetrics } from "./flows/runs/run-metrics.ts";
+import type { WorkerLoad } from "./flows/runs/worker-load.ts";
+import type { GithubAppCredentials } from "./github/github-app.ts";
+import type { TrustedProxy } from "./kernel/http/addresses.ts";
+import type { MakeHmacKey, Sha256Hex } from "./kernel/lib/hmac.ts";
+import type { BodyLimits } from "./kernel/lib/limits.ts";
+import type { Log } from "./kernel/lib/log.ts";
+import type { Timers } from "./kernel/lib/timers.ts";
+import type { WebFetch } from "./kernel/lib/web-fetch.ts";
+import type { DatabaseSize } from "./kernel/store/database-file.ts";
+import type { Retention } from "./kernel/store/store.ts";
+import type { EffectiveSetting } from "./operations/settings-routes.ts";
 import type { RedeliveryOutcome } from "./redelivery/schedule.ts";
-import type { QueuedByTenant } from "./runs/queued-by-tenant.ts";
-import type { RunMetrics } from "./runs/run-metrics.ts";
-import type { WorkerLoad } from "./runs/worker-load.ts";
-import type { DatabaseSize } from "./store/database-file.ts";
-import type { Retention } from "./store/store.ts";
-import type { SweepReason } from "./store/sweeper.ts";
-import type { GithubAppCredentials } from "./tenants/github-app.ts";
+import type { ReadWebFile } from "./web-ui/web-ui.ts";
 
 /**
  * What the hub needs from its host. The host also creates a `LiveConnection`

@@ -1,35 +1,35 @@
 /** Creates the interfaces for agents: MCP servers, live streams and outbound webhooks. */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
-import { createAuthorizeRequest } from "./api/authorize-request.ts";
-import { createHostCheck } from "./api/host-check.ts";
-import { createLiveStreams } from "./api/live-streams.ts";
-import { type Automations, createAutomations } from "./apps/automations.ts";
-import type { ToolCalls } from "./apps/call-tool.ts";
-import { createFlows } from "./apps/flows.ts";
+import { type Automations, createAutomations } from "./automations/automations.ts";
 import { commandRefusal } from "./connections/command.ts";
 import { CHECK_WAIT_MS, createConnectionEditor } from "./connections/connection-editor.ts";
-import { createDeliverer } from "./deliver/deliverer.ts";
-import { createPostWebhook } from "./deliver/post-webhook.ts";
+import { createDeliverer } from "./events/deliveries/deliverer.ts";
+import { createPostWebhook } from "./events/deliveries/post-webhook.ts";
+import type { Inbox } from "./events/inbox/inbox.ts";
+import { createWaits } from "./events/inbox/wait-for-event.ts";
+import { createFeed, type Feed } from "./events/live/feed.ts";
+import { createLiveStreams } from "./events/live/live-streams.ts";
+import type { EventsContext } from "./events/mcp-events/context.ts";
+import { createEventStreams } from "./events/mcp-events/stream.ts";
+import { createSubscriber } from "./events/mcp-events/subscribe.ts";
+import type { ToolCalls } from "./flows/editing/call-tool.ts";
+import { createFlows } from "./flows/editing/flows.ts";
+import type { Explainer } from "./flows/matching/explain.ts";
+import type { AppServers } from "./flows/tools/app-server.ts";
+import { LOCAL_TENANT } from "./github/tenancy.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
-import type { Inbox } from "./inbox/inbox.ts";
-import { once } from "./lib/once.ts";
-import type { Seal } from "./lib/seal.ts";
-import type { AppServers } from "./mcp/app-server.ts";
-import { trackUnreadBytes } from "./mcp/back-pressure.ts";
-import type { EventsContext } from "./mcp/events/context.ts";
-import { createEventStreams } from "./mcp/events/stream.ts";
-import { createSubscriber } from "./mcp/events/subscribe.ts";
+import { createAuthorizeRequest } from "./kernel/access/authorize-request.ts";
+import { createAuthorizer } from "./kernel/access/authorizer.ts";
+import { createStreamSlots, type StreamSlots } from "./kernel/access/stream-slots.ts";
+import { createTenantChoice } from "./kernel/access/tenant-choice.ts";
+import { createHostCheck } from "./kernel/http/host-check.ts";
+import { once } from "./kernel/lib/once.ts";
+import type { Seal } from "./kernel/lib/seal.ts";
+import { trackUnreadBytes } from "./kernel/mcp/back-pressure.ts";
+import type { Store } from "./kernel/store/store.ts";
 import type { InboxServer } from "./mcp/inbox-server.ts";
-import { createWaits } from "./mcp/wait-for-event.ts";
-import type { Explainer } from "./runs/explain.ts";
-import type { Store } from "./store/store.ts";
-import { createFeed, type Feed } from "./stream/feed.ts";
-import { createAuthorizer } from "./tenants/authorizer.ts";
-import { createLastUse } from "./tenants/last-use.ts";
-import type { TokenLookup } from "./tenants/local-token.ts";
-import { createStreamSlots, type StreamSlots } from "./tenants/stream-slots.ts";
-import { LOCAL_TENANT } from "./tenants/tenancy.ts";
-import { createTenantChoice } from "./tenants/tenant-choice.ts";
+import { createLastUse } from "./tokens/last-use.ts";
+import type { TokenLookup } from "./tokens/local-token.ts";
 
 export interface HubAgentsOptions {
   store: Store;
@@ -83,8 +83,8 @@ export function createHubAgents(options: HubAgentsOptions) {
   // an idle hub uses less memory.
   const loadInboxServer = once(async () => {
     const { createInboxServer } = await import("./mcp/inbox-server.ts");
-    const { automationTools } = await import("./mcp/automation-tools.ts");
-    const { automationRunTools } = await import("./mcp/automation-run-tools.ts");
+    const { automationTools } = await import("./automations/automation-tools.ts");
+    const { automationRunTools } = await import("./automations/automation-run-tools.ts");
     const automations = createHubAutomations(options);
     const context = events?.context;
     return createInboxServer({
@@ -109,7 +109,7 @@ export function createHubAgents(options: HubAgentsOptions) {
     close: async () => (await loadInboxServer.loaded)?.close(),
   };
   const loadAppServers = once(async () => {
-    const { createAppServers } = await import("./mcp/app-server.ts");
+    const { createAppServers } = await import("./flows/tools/app-server.ts");
     return createAppServers({
       store,
       calls,

@@ -8,12 +8,12 @@ import { createIdentity } from "./connections/identity.ts";
 import { createKeeper, type Keeper } from "./connections/keeper.ts";
 import type { OAuthTokens } from "./connections/oauth-token.ts";
 import { createRevokeRemoved, type RevokeRemoved } from "./connections/revoke-removed.ts";
+import { TRIGGER_CALLBACK } from "./events/admit/receive-request.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
-import { TRIGGER_CALLBACK } from "./ingest/receive-request.ts";
-import { BoundedMap } from "./lib/bounded-map.ts";
-import type { Seal } from "./lib/seal.ts";
+import { BoundedMap } from "./kernel/lib/bounded-map.ts";
+import type { Seal } from "./kernel/lib/seal.ts";
+import type { Store } from "./kernel/store/store.ts";
 import type { Append } from "./pipeline.ts";
-import type { Store } from "./store/store.ts";
 
 export interface HubConnectionsOptions {
   store: Store;

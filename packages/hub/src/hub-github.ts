@@ -1,8 +1,9 @@
 /** Creates the client that acts as the GitHub App, and the schedule of sweeps for failed webhooks. */
+
+import { createGithubApp, type GithubApp } from "./github/github-app.ts";
 import type { HostPorts, HubSettings, RedeliveryGauges } from "./host-ports.ts";
+import type { Store } from "./kernel/store/store.ts";
 import { type RedeliverySchedule, scheduleRedelivery } from "./redelivery/schedule.ts";
-import type { Store } from "./store/store.ts";
-import { createGithubApp, type GithubApp } from "./tenants/github-app.ts";
 
 export interface HubGithubOptions {
   store: Store;

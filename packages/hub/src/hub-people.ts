@@ -1,9 +1,9 @@
 /** Creates the services with which people sign in with GitHub. */
 import type { HostPorts, HubSettings } from "./host-ports.ts";
-import type { Seal } from "./lib/seal.ts";
-import type { Store } from "./store/store.ts";
-import { createGithubUsers, type GithubUsers } from "./tenants/github-users.ts";
-import { createPeople, type People } from "./tenants/people.ts";
+import type { Seal } from "./kernel/lib/seal.ts";
+import type { Store } from "./kernel/store/store.ts";
+import { createGithubUsers, type GithubUsers } from "./people/github-users.ts";
+import { createPeople, type People } from "./people/people.ts";
 
 export interface HubPeopleOptions {
   store: Store;

@@ -1,27 +1,31 @@
 /** Creates the pipeline and its dependencies: group commit, matcher, endpoints, rate limits and log. */
 import { tripMessage } from "@signalbox/rules/match/breaker.ts";
-import { createReadiness } from "./api/readiness.ts";
+import { createEndpoints } from "./events/admit/endpoints.ts";
+import { createGithubRanges } from "./events/admit/github-ranges.ts";
+import {
+  CALLBACK_SOURCE,
+  createIngestLog,
+  type IngestObservation,
+} from "./events/admit/ingest-log.ts";
+import { createRejectionCounts } from "./events/admit/rejection-counts.ts";
+import { createSendSample } from "./events/admit/send-sample.ts";
+import { createCallbackTokens } from "./events/callback/callback-tokens.ts";
+import { createSendTestEvent } from "./events/callback/send-test-event.ts";
+import { createLargeReads } from "./events/inbox/large-reads.ts";
+import { sources } from "./events/sources/index.ts";
+import { createDeferredMatching } from "./flows/matching/deferred-matching.ts";
+import { createMatcher } from "./flows/matching/matcher.ts";
+import type { LookUpInstallation } from "./github/look-up-installation.ts";
+import { createGithubTenancy } from "./github/tenancy.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
-import { createLargeReads } from "./inbox/large-reads.ts";
-import { createCallbackTokens } from "./ingest/callback/callback-tokens.ts";
-import { createSendTestEvent } from "./ingest/callback/send-test-event.ts";
-import { createEndpoints } from "./ingest/endpoints.ts";
-import { createGithubRanges } from "./ingest/github-ranges.ts";
-import { CALLBACK_SOURCE, createIngestLog, type IngestObservation } from "./ingest/ingest-log.ts";
-import { createRateLimit } from "./ingest/rate-limit.ts";
-import { createRejectionCounts } from "./ingest/rejection-counts.ts";
-import { createSendSample } from "./ingest/send-sample.ts";
-import { sources } from "./ingest/sources/index.ts";
-import { DEFAULT_BODY_LIMITS } from "./lib/limits.ts";
-import type { Seal } from "./lib/seal.ts";
+import { createRateLimit } from "./kernel/http/rate-limit.ts";
+import { DEFAULT_BODY_LIMITS } from "./kernel/lib/limits.ts";
+import type { Seal } from "./kernel/lib/seal.ts";
+import { createGroupCommit, type GroupCommit } from "./kernel/store/group-commit.ts";
+import { isStorageUnavailable } from "./kernel/store/storage-unavailable.ts";
+import type { Store } from "./kernel/store/store.ts";
+import { createReadiness } from "./operations/readiness.ts";
 import { createPipeline, type PipelineOptions } from "./pipeline.ts";
-import { createDeferredMatching } from "./runs/deferred-matching.ts";
-import { createMatcher } from "./runs/matcher.ts";
-import { createGroupCommit, type GroupCommit } from "./store/group-commit.ts";
-import { isStorageUnavailable } from "./store/storage-unavailable.ts";
-import type { Store } from "./store/store.ts";
-import type { LookUpInstallation } from "./tenants/look-up-installation.ts";
-import { createGithubTenancy } from "./tenants/tenancy.ts";
 
 /**
  * How long the sender of a webhook waits for filters. A filter of a running hub takes a few milliseconds; much

@@ -4,22 +4,22 @@
  */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { newNonce } from "./agents/nonce.ts";
-import { createToolCalls } from "./apps/call-tool.ts";
-import { createDraftRuns } from "./apps/draft-runs.ts";
 import type { Connections } from "./connections/connections.ts";
+import type { Inbox } from "./events/inbox/inbox.ts";
+import { createToolCalls } from "./flows/editing/call-tool.ts";
+import { createDraftRuns } from "./flows/editing/draft-runs.ts";
+import { createExplainer, type Explainer } from "./flows/matching/explain.ts";
+import { loadInput } from "./flows/runs/load-input.ts";
+import { createNodeServices, type NodeServicesOptions } from "./flows/runs/node-services.ts";
+import { createRunner } from "./flows/runs/runner.ts";
+import { createSecretLoader } from "./flows/runs/secret-loader.ts";
+import { createTicker } from "./flows/runs/ticker.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { HubPipeline } from "./hub-pipeline.ts";
-import type { Inbox } from "./inbox/inbox.ts";
-import { once } from "./lib/once.ts";
-import type { Seal } from "./lib/seal.ts";
-import type { Timers } from "./lib/timers.ts";
-import { createExplainer, type Explainer } from "./runs/explain.ts";
-import { loadInput } from "./runs/load-input.ts";
-import { createNodeServices, type NodeServicesOptions } from "./runs/node-services.ts";
-import { createRunner } from "./runs/runner.ts";
-import { createSecretLoader } from "./runs/secret-loader.ts";
-import { createTicker } from "./runs/ticker.ts";
-import type { Store } from "./store/store.ts";
+import { once } from "./kernel/lib/once.ts";
+import type { Seal } from "./kernel/lib/seal.ts";
+import type { Timers } from "./kernel/lib/timers.ts";
+import type { Store } from "./kernel/store/store.ts";
 
 export interface HubRunsOptions {
   store: Store;
@@ -104,7 +104,7 @@ function createAgentServices(
     return createAskModel({ fetch, timers });
   });
   const loadInbox = once(async () => {
-    const { createAgentInbox } = await import("./mcp/agent-inbox.ts");
+    const { createAgentInbox } = await import("./events/inbox/agent-inbox.ts");
     return createAgentInbox({ inbox, explainer, onError });
   });
   return {

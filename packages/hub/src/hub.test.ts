@@ -2,16 +2,16 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { undocumentedRoutes } from "../../../test/support/tenant-walk/request-inputs.ts";
+import { TRIGGER_CALLBACK } from "./events/admit/receive-request.ts";
 import { hubSettings } from "./hosts/hub-settings.ts";
 import { systemTimers } from "./hosts/node/system-timers.ts";
 import { readSettings } from "./hosts/settings.ts";
 import { createHub, type HubOptions } from "./hub.ts";
-import { TRIGGER_CALLBACK } from "./ingest/receive-request.ts";
-import { sha256Hex, webHmacKey } from "./lib/hmac.ts";
-import { openSqlite } from "./store/backends/sqlite.ts";
-import { appendRequest, sampleEvent } from "./store/contract/sample.ts";
-import type { Store } from "./store/store.ts";
-import { ensureAdminToken } from "./tenants/tokens.ts";
+import { openSqlite } from "./kernel/backends/sqlite.ts";
+import { sha256Hex, webHmacKey } from "./kernel/lib/hmac.ts";
+import { appendRequest, sampleEvent } from "./kernel/store/contract/sample.ts";
+import type { Store } from "./kernel/store/store.ts";
+import { ensureAdminToken } from "./tokens/tokens.ts";
 
 interface ResponseBody {
   id: string;

@@ -6,13 +6,21 @@
  */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Hono } from "hono";
-import type { HubInfo } from "./api/hub-info.ts";
-import type { LiveStreams } from "./api/live-streams.ts";
-import { signInPath } from "./api/session-routes.ts";
-import { logLegacyMigration } from "./apps/log-legacy-migration.ts";
-import { migrateLegacyFlows } from "./apps/migrate-legacy-flows.ts";
 import { commandRefusal } from "./connections/command.ts";
 import type { Keeper } from "./connections/keeper.ts";
+import {
+  createReceiveRequest,
+  type ReceiveRequest,
+  WEBHOOKS,
+} from "./events/admit/receive-request.ts";
+import { createInbox } from "./events/inbox/inbox.ts";
+import type { LiveStreams } from "./events/live/live-streams.ts";
+import { startSweeper } from "./events/retention/sweeper.ts";
+import { logLegacyMigration } from "./flows/import/log-legacy-migration.ts";
+import { migrateLegacyFlows } from "./flows/import/migrate-legacy-flows.ts";
+import { measureByTenant } from "./flows/runs/queued-by-tenant.ts";
+import { createLookUpInstallation, requestInstallation } from "./github/look-up-installation.ts";
+import { LOCAL_TENANT } from "./github/tenancy.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { createHubAgents } from "./hub-agents.ts";
 import { createHubConnections, keepConnections } from "./hub-connections.ts";
@@ -21,24 +29,20 @@ import { createHubPeople } from "./hub-people.ts";
 import { createHubPipeline } from "./hub-pipeline.ts";
 import { createHubRoutes } from "./hub-routes.ts";
 import { createHubRuns } from "./hub-runs.ts";
-import { createInbox } from "./inbox/inbox.ts";
-import { type BodyBudget, createBodyBudget } from "./ingest/body-budget.ts";
-import type { Rejection } from "./ingest/ingest-outcome.ts";
-import { createReceiveRequest, type ReceiveRequest, WEBHOOKS } from "./ingest/receive-request.ts";
-import { createIds } from "./lib/ids.ts";
-import { createSeal } from "./lib/seal.ts";
-import type { Timers } from "./lib/timers.ts";
-import { withTimeout } from "./lib/with-timeout.ts";
+import { type BodyBudget, createBodyBudget } from "./kernel/http/body-budget.ts";
+import type { Rejection } from "./kernel/http/ingest-outcome.ts";
+import { createIds } from "./kernel/lib/ids.ts";
+import { createSeal } from "./kernel/lib/seal.ts";
+import type { Timers } from "./kernel/lib/timers.ts";
+import { withTimeout } from "./kernel/lib/with-timeout.ts";
+import { isStorageUnavailable } from "./kernel/store/storage-unavailable.ts";
+import type { Store } from "./kernel/store/store.ts";
+import type { HubInfo } from "./operations/hub-info.ts";
+import { withPeople } from "./people/with-people.ts";
 import type { RedeliverySchedule } from "./redelivery/schedule.ts";
-import { measureByTenant } from "./runs/queued-by-tenant.ts";
-import { isStorageUnavailable } from "./store/storage-unavailable.ts";
-import type { Store } from "./store/store.ts";
-import { startSweeper } from "./store/sweeper.ts";
-import { withLocalToken } from "./tenants/local-token.ts";
-import { createLookUpInstallation, requestInstallation } from "./tenants/look-up-installation.ts";
-import { createSessions, OPERATOR } from "./tenants/sessions.ts";
-import { LOCAL_TENANT } from "./tenants/tenancy.ts";
-import { withPeople } from "./tenants/with-people.ts";
+import { withLocalToken } from "./tokens/local-token.ts";
+import { signInPath } from "./tokens/session-routes.ts";
+import { createSessions, OPERATOR } from "./tokens/sessions.ts";
 
 export interface HubOptions {
   store: Store;

@@ -1,32 +1,32 @@
 /** The routes that need only a store. Commands also use them, directly on the database while no hub runs. */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
-import { createFlows } from "../apps/flows.ts";
-import { createAppImports } from "../apps/import-app.ts";
-import { createFindSecretUses } from "../apps/secret-uses.ts";
-import type { Authorizations } from "../connections/authorizations.ts";
+import { authorizationRoutes } from "./connections/authorization-routes.ts";
+import type { Authorizations } from "./connections/authorizations.ts";
 import {
   type ConnectionEditorOptions,
   createConnectionEditor,
-} from "../connections/connection-editor.ts";
-import type { Connections } from "../connections/connections.ts";
-import type { RevokeRemoved } from "../connections/revoke-removed.ts";
-import type { Seal } from "../lib/seal.ts";
-import type { Store } from "../store/store.ts";
-import type { TokenLookup } from "../tenants/local-token.ts";
-import { createSources } from "../tenants/sources.ts";
-import { appRoutes } from "./app-routes.ts";
-import { authorizationRoutes } from "./authorization-routes.ts";
-import { connectionRoutes, createViewDetails } from "./connection-routes.ts";
-import { flowRoutes } from "./flow-routes.ts";
-import { importRoutes } from "./import-routes.ts";
-import { nodeTypeRoutes } from "./node-type-routes.ts";
-import type { Route } from "./route.ts";
-import { secretRoutes } from "./secret-routes.ts";
-import { sourceRoutes } from "./source-routes.ts";
-import { type TenantDefaults, type TenantRoutes, tenantRoutes } from "./tenant-routes.ts";
-import { type TokenRoutes, tokenRoutes } from "./token-routes.ts";
-import { toolNameRoutes } from "./tool-name-routes.ts";
+} from "./connections/connection-editor.ts";
+import { connectionRoutes, createViewDetails } from "./connections/connection-routes.ts";
+import type { Connections } from "./connections/connections.ts";
+import type { RevokeRemoved } from "./connections/revoke-removed.ts";
+import { createSources } from "./events/endpoints/endpoints.ts";
+import { sourceRoutes } from "./events/endpoints/source-routes.ts";
+import { appRoutes } from "./flows/editing/app-routes.ts";
+import { flowRoutes } from "./flows/editing/flow-routes.ts";
+import { createFlows } from "./flows/editing/flows.ts";
+import { nodeTypeRoutes } from "./flows/editing/node-type-routes.ts";
+import { toolNameRoutes } from "./flows/editing/tool-name-routes.ts";
+import { createAppImports } from "./flows/import/import-app.ts";
+import { importRoutes } from "./flows/import/import-routes.ts";
+import { secretRoutes } from "./flows/secrets/secret-routes.ts";
+import { createFindSecretUses } from "./flows/secrets/secret-uses.ts";
+import type { Route } from "./kernel/http/route.ts";
+import type { Seal } from "./kernel/lib/seal.ts";
+import type { Store } from "./kernel/store/store.ts";
+import { type TenantDefaults, type TenantRoutes, tenantRoutes } from "./tenants/tenant-routes.ts";
+import type { TokenLookup } from "./tokens/local-token.ts";
+import { type TokenRoutes, tokenRoutes } from "./tokens/token-routes.ts";
 
 export interface ManagementOptions {
   store: Store;

@@ -1,17 +1,17 @@
 /** The responses to a webhook: 202 if it is stored, 503 if the store fails or the hub is busy, 500 for other errors. */
 import { expect, it } from "vitest";
-import { createEndpoints } from "./ingest/endpoints.ts";
-import type { IngestObservation } from "./ingest/ingest-log.ts";
-import { toAnswer } from "./ingest/ingest-outcome.ts";
-import { UNLIMITED } from "./ingest/rate-limit.ts";
-import { sources } from "./ingest/sources/index.ts";
-import { signSample } from "./ingest/sources/signed-sample.ts";
-import { StoreFailed } from "./ingest/wrap-store-errors.ts";
-import { webHmacKey } from "./lib/hmac.ts";
-import { RequestError } from "./lib/request-error.ts";
+import { createEndpoints } from "./events/admit/endpoints.ts";
+import type { IngestObservation } from "./events/admit/ingest-log.ts";
+import { sources } from "./events/sources/index.ts";
+import { signSample } from "./events/sources/signed-sample.ts";
+import { createMatcher } from "./flows/matching/matcher.ts";
+import { createGithubTenancy } from "./github/tenancy.ts";
+import { toAnswer } from "./kernel/http/ingest-outcome.ts";
+import { UNLIMITED } from "./kernel/http/rate-limit.ts";
+import { webHmacKey } from "./kernel/lib/hmac.ts";
+import { RequestError } from "./kernel/lib/request-error.ts";
+import { StoreFailed } from "./kernel/lib/wrap-store-errors.ts";
 import { createPipeline, type PipelineOptions } from "./pipeline.ts";
-import { createMatcher } from "./runs/matcher.ts";
-import { createGithubTenancy } from "./tenants/tenancy.ts";
 
 const SECRET = "s";
 /** A key that has the format of endpoint keys. */

@@ -15,27 +15,28 @@
  * them. When `receive` or `receiveCallback` returns "stored", the event and the runs that it starts
  * are on disk, or the event is on disk with the note that it is not matched yet.
  */
+
+import type { IncomingRequest } from "./events/admit/incoming-request.ts";
+import { type AcceptedRequest, createIngest, type IngestOptions } from "./events/admit/ingest.ts";
+import { CALLBACK_SOURCE, type IngestObservation } from "./events/admit/ingest-log.ts";
 import {
   type AdmitCallbackOptions,
   type CallbackRequest,
   createAdmitCallback,
-} from "./ingest/callback/admit-callback.ts";
-import type { IncomingRequest } from "./ingest/incoming-request.ts";
-import { type AcceptedRequest, createIngest, type IngestOptions } from "./ingest/ingest.ts";
-import { CALLBACK_SOURCE, type IngestObservation } from "./ingest/ingest-log.ts";
+} from "./events/callback/admit-callback.ts";
+import type { DeferrablePlan } from "./flows/matching/deferred-matching.ts";
 import {
   type IngestOutcome,
   overQuota,
   rejection,
   tenantDeleted,
-} from "./ingest/ingest-outcome.ts";
-import { StoreFailed, wrapStoreErrors } from "./ingest/wrap-store-errors.ts";
-import type { MaybePromise } from "./lib/maybe-promise.ts";
-import { RequestError } from "./lib/request-error.ts";
-import type { DeferrablePlan } from "./runs/deferred-matching.ts";
-import type { GroupCommit } from "./store/group-commit.ts";
-import type { TrippedTrigger } from "./store/run-store.ts";
-import type { AppendRequest, AppendResult } from "./store/store.ts";
+} from "./kernel/http/ingest-outcome.ts";
+import type { MaybePromise } from "./kernel/lib/maybe-promise.ts";
+import { RequestError } from "./kernel/lib/request-error.ts";
+import { StoreFailed, wrapStoreErrors } from "./kernel/lib/wrap-store-errors.ts";
+import type { GroupCommit } from "./kernel/store/group-commit.ts";
+import type { TrippedTrigger } from "./kernel/store/run-store.ts";
+import type { AppendRequest, AppendResult } from "./kernel/store/store.ts";
 
 export interface AppendOptions {
   matcher: {

@@ -2,20 +2,20 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
-import { createEndpoints } from "./ingest/endpoints.ts";
-import { toIncomingRequest } from "./ingest/incoming-request.ts";
-import { toAnswer } from "./ingest/ingest-outcome.ts";
-import { UNLIMITED } from "./ingest/rate-limit.ts";
-import { sources } from "./ingest/sources/index.ts";
-import { signSample } from "./ingest/sources/signed-sample.ts";
-import { webHmacKey } from "./lib/hmac.ts";
-import { createIds } from "./lib/ids.ts";
+import { createEndpoints } from "./events/admit/endpoints.ts";
+import { toIncomingRequest } from "./events/admit/incoming-request.ts";
+import { sources } from "./events/sources/index.ts";
+import { signSample } from "./events/sources/signed-sample.ts";
+import { createMatcher } from "./flows/matching/matcher.ts";
+import type { StoreObject } from "./kernel/backends/durable-object.test-worker.ts";
+import { openDurableObject } from "./kernel/backends/durable-object.ts";
+import { toAnswer } from "./kernel/http/ingest-outcome.ts";
+import { UNLIMITED } from "./kernel/http/rate-limit.ts";
+import { webHmacKey } from "./kernel/lib/hmac.ts";
+import { createIds } from "./kernel/lib/ids.ts";
+import { createGroupCommit } from "./kernel/store/group-commit.ts";
+import type { Store } from "./kernel/store/store.ts";
 import { createPipeline } from "./pipeline.ts";
-import { createMatcher } from "./runs/matcher.ts";
-import type { StoreObject } from "./store/backends/durable-object.test-worker.ts";
-import { openDurableObject } from "./store/backends/durable-object.ts";
-import { createGroupCommit } from "./store/group-commit.ts";
-import type { Store } from "./store/store.ts";
 
 const SECRET = "c2VjcmV0IG9mIGFsbCBzb3VyY2Vz";
 

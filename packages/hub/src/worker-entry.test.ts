@@ -12,7 +12,7 @@ const NODE_ONLY = [
   "hosts/cli.ts",
   "hosts/cli/**",
   "hosts/node/**",
-  "store/backends/{postgres,sqlite,zstd}*.ts",
+  "kernel/backends/{postgres,sqlite,zstd}*.ts",
 ];
 
 const root = import.meta.dirname;

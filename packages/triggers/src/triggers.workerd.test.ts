@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { expect, it, vi } from "vitest";
 import { z } from "zod";
-import type { StoreObject } from "../../hub/src/store/backends/durable-object.test-worker.ts";
+import type { StoreObject } from "../../hub/src/kernel/backends/durable-object.test-worker.ts";
 import { createTriggers, type SqliteDatabase, sqliteStorage } from "./index.ts";
 import { storageContract } from "./storage-contract.ts";
 import { configure, meshToken, quickRetries } from "./test-support.ts";

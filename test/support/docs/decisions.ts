@@ -72,7 +72,7 @@ const startsHub =
   };
 
 /** The list of addresses that the hub contains. */
-const GITHUB_RANGES = join(ROOT, "packages/hub/src/ingest/github-ranges.json");
+const GITHUB_RANGES = join(ROOT, "packages/hub/src/events/admit/github-ranges.json");
 const GITHUB_HOOKS: string[] = JSON.parse(readFileSync(GITHUB_RANGES, "utf8")).hooks;
 
 const needs = (program: string, check: Check): Decision => ({ program, check });

@@ -8,8 +8,8 @@ import {
   type ModelRequest,
 } from "@signalbox/rules/flows/agent/model.ts";
 import { NodeError, Permanent } from "@signalbox/rules/flows/errors.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { WebFetch } from "../lib/web-fetch.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { WebFetch } from "../kernel/lib/web-fetch.ts";
 import { openModel } from "./language-models.ts";
 import { toNodeError } from "./provider-errors.ts";
 import { readAnswer } from "./read-answer.ts";

@@ -4,7 +4,7 @@
  */
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ModelChoice } from "@signalbox/rules/flows/agent/model.ts";
-import type { WebFetch } from "../lib/web-fetch.ts";
+import type { WebFetch } from "../kernel/lib/web-fetch.ts";
 
 export type OpenModel = (choice: ModelChoice, fetch: WebFetch) => Promise<LanguageModelV4>;
 

@@ -1,9 +1,9 @@
 /** Finds the agent and the triggers of an automation. The errors list the valid choices. */
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { FlowGraph } from "../store/flow-store.ts";
+import type { DescribedFlow } from "../flows/editing/flows.ts";
+import { RequestError } from "../kernel/lib/request-error.ts";
+import type { FlowGraph } from "../kernel/store/flow-store.ts";
 import { type AutomationTrigger, agentOf, triggersTo } from "./automation-graph.ts";
-import type { DescribedFlow } from "./flows.ts";
 
 export function assertAgent({ id, graph }: Pick<DescribedFlow, "id" | "graph">) {
   const agent = agentOf(graph);

@@ -1,8 +1,8 @@
 /** Schemas of the arguments that describe an automation: the config fields of its nodes. */
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import { AGENT, TRIGGER_KINDS, TRIGGERS, type TriggerInput } from "../apps/automation-graph.ts";
-import { brief } from "./listed-schema.ts";
+import { brief } from "../kernel/mcp/listed-schema.ts";
+import { AGENT, TRIGGER_KINDS, TRIGGERS, type TriggerInput } from "./automation-graph.ts";
 
 /** Descriptions of fields that have fields or fixed values. They name all of these. */
 export const BRIEF_FIELDS: Readonly<Record<string, string>> = {

@@ -1,10 +1,17 @@
 /** Tools with which agents start automations, read their runs, and find tools of connections. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import type { Automations } from "../apps/automations.ts";
-import { RequestError } from "../lib/request-error.ts";
-import { RUN_STATUSES, type Step } from "../store/run-store.ts";
-import { onlyTenant } from "../tenants/only-tenant.ts";
+import { onlyTenant } from "../kernel/access/only-tenant.ts";
+import { RequestError } from "../kernel/lib/request-error.ts";
+import {
+  fitItems,
+  itemsAfter,
+  max_bytes,
+  nextPageNote,
+  shortenToFit,
+} from "../kernel/mcp/result-budget.ts";
+import { defineTool, type Tool } from "../kernel/mcp/tool.ts";
+import { RUN_STATUSES, type Step } from "../kernel/store/run-store.ts";
 import {
   checkedConnectionSchema,
   connectionSchema,
@@ -23,8 +30,7 @@ import {
   viewStep,
   wholeRunSchema,
 } from "./automation-views.ts";
-import { fitItems, itemsAfter, max_bytes, nextPageNote, shortenToFit } from "./result-budget.ts";
-import { defineTool, type Tool } from "./tool.ts";
+import type { Automations } from "./automations.ts";
 
 const scope = "admin" as const;
 const id = z.string().min(1).max(100).describe("The automation's id");

@@ -1,13 +1,13 @@
 /** Starts and reads the runs of automations. */
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { Run, RunQuery, Step, StepPage } from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
+import type { ToolCalls } from "../flows/editing/call-tool.ts";
+import type { Flows } from "../flows/editing/flows.ts";
+import { RequestError } from "../kernel/lib/request-error.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { Run, RunQuery, Step, StepPage } from "../kernel/store/run-store.ts";
+import type { Store } from "../kernel/store/store.ts";
 import { assertAgent, chooseTrigger } from "./automation-checks.ts";
-import type { ToolCalls } from "./call-tool.ts";
-import type { Flows } from "./flows.ts";
 
 export interface AutomationRunsOptions {
   store: Pick<Store, "previewRun" | "listRuns" | "listSteps" | "countSteps">;

@@ -1,16 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { z } from "zod";
-import { AGENT, TRIGGERS } from "../apps/automation-graph.ts";
-import { createAutomationRuns } from "../apps/automation-runs.ts";
-import type { Automations } from "../apps/automations.ts";
-import { messageWithField, type RequestError } from "../lib/request-error.ts";
-import type { Explainer } from "../runs/explain.ts";
+import { inboxTools } from "../events/inbox/inbox-tools.ts";
+import type { Explainer } from "../flows/matching/explain.ts";
+import { messageWithField, type RequestError } from "../kernel/lib/request-error.ts";
+import { type Tool, type ToolContext, toCallToolResult } from "../kernel/mcp/tool.ts";
 import { BRIEF_FIELDS } from "./automation-fields.ts";
+import { AGENT, TRIGGERS } from "./automation-graph.ts";
 import { automationRunTools } from "./automation-run-tools.ts";
+import { createAutomationRuns } from "./automation-runs.ts";
 import { automationTools } from "./automation-tools.ts";
-import { inboxTools } from "./inbox-tools.ts";
-import { type Tool, type ToolContext, toCallToolResult } from "./tool.ts";
+import type { Automations } from "./automations.ts";
 
 const AT = Date.UTC(2026, 10, 15);
 const text = fc

@@ -2,11 +2,11 @@
 import { nextTick } from "@signalbox/rules/flows/cron.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import type { Automation } from "../apps/automation-view.ts";
-import { type Automations, DEFAULT_APP } from "../apps/automations.ts";
-import { largestFitting } from "../lib/largest-fitting.ts";
-import { RequestError } from "../lib/request-error.ts";
-import { onlyTenant } from "../tenants/only-tenant.ts";
+import { onlyTenant } from "../kernel/access/only-tenant.ts";
+import { largestFitting } from "../kernel/lib/largest-fitting.ts";
+import { RequestError } from "../kernel/lib/request-error.ts";
+import { fitItems, max_bytes, nextPageNote, resultBytes } from "../kernel/mcp/result-budget.ts";
+import { defineTool, type Tool, type ToolContext, type ToolResult } from "../kernel/mcp/tool.ts";
 import {
   agentConfig,
   agentFields,
@@ -15,14 +15,14 @@ import {
   toTriggerInput,
   triggerField,
 } from "./automation-fields.ts";
+import type { Automation } from "./automation-view.ts";
 import {
   automationSchema,
   automationSummarySchema,
   summarizeAutomation,
   viewAutomation,
 } from "./automation-views.ts";
-import { fitItems, max_bytes, nextPageNote, resultBytes } from "./result-budget.ts";
-import { defineTool, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
+import { type Automations, DEFAULT_APP } from "./automations.ts";
 
 const scope = "admin" as const;
 const id = z.string().min(1).max(100).describe("The automation's id");

@@ -1,10 +1,10 @@
 /** Describes an automation for agents: the agent and the triggers of a flow, with their states. */
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { Store } from "../store/store.ts";
+import type { DescribedFlow } from "../flows/editing/flows.ts";
+import type { Store } from "../kernel/store/store.ts";
 import { assertAgent } from "./automation-checks.ts";
 import { type AutomationTrigger, triggersTo } from "./automation-graph.ts";
-import type { DescribedFlow } from "./flows.ts";
 
 export interface Automation {
   flow: DescribedFlow;

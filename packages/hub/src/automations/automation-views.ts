@@ -2,11 +2,11 @@
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { type MaybeLarge, parseIfLarge, writeJson } from "@signalbox/rules/large-json.ts";
 import { z } from "zod";
-import { TRIGGER_KINDS } from "../apps/automation-graph.ts";
-import type { Automation } from "../apps/automation-view.ts";
-import { firstFindings } from "../apps/first-findings.ts";
-import type { Connection, Offers } from "../store/connection-store.ts";
-import { RUN_CAUSES, RUN_STATUSES, type Run, type Step } from "../store/run-store.ts";
+import { firstFindings } from "../flows/editing/first-findings.ts";
+import type { Connection, Offers } from "../kernel/store/connection-store.ts";
+import { RUN_CAUSES, RUN_STATUSES, type Run, type Step } from "../kernel/store/run-store.ts";
+import { TRIGGER_KINDS } from "./automation-graph.ts";
+import type { Automation } from "./automation-view.ts";
 
 const iso = (ms: number) => new Date(ms).toISOString();
 const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));

@@ -1,10 +1,10 @@
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { describe, expect, it } from "vitest";
-import { createIds } from "../lib/ids.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { FlowGraph } from "../store/flow-store.ts";
+import type { DescribedFlow, FlowChange, Flows } from "../flows/editing/flows.ts";
+import { createIds } from "../kernel/lib/ids.ts";
+import { RequestError } from "../kernel/lib/request-error.ts";
+import type { FlowGraph } from "../kernel/store/flow-store.ts";
 import { type AutomationsOptions, createAutomations } from "./automations.ts";
-import type { DescribedFlow, FlowChange, Flows } from "./flows.ts";
 
 const CONNECTION = "weather-7kq2xv";
 const changeOptions = { by: "me", draft: false };

@@ -11,12 +11,14 @@ import type {
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { mergePatch } from "@signalbox/rules/merge-patch.ts";
 import type { ConnectionEditor } from "../connections/connection-editor.ts";
-import { RequestError, validationError } from "../lib/request-error.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { Explainer, TriggerTest } from "../runs/explain.ts";
-import type { Connection, Offers } from "../store/connection-store.ts";
-import type { FlowGraph } from "../store/flow-store.ts";
-import type { Store } from "../store/store.ts";
+import type { ToolCalls } from "../flows/editing/call-tool.ts";
+import type { DescribedFlow, FlowChange, Flows } from "../flows/editing/flows.ts";
+import type { Explainer, TriggerTest } from "../flows/matching/explain.ts";
+import { RequestError, validationError } from "../kernel/lib/request-error.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { Connection, Offers } from "../kernel/store/connection-store.ts";
+import type { FlowGraph } from "../kernel/store/flow-store.ts";
+import type { Store } from "../kernel/store/store.ts";
 import { assertAgent, assertTrigger, triggersIn } from "./automation-checks.ts";
 import {
   type AutomationTrigger,
@@ -28,8 +30,6 @@ import {
 } from "./automation-graph.ts";
 import { createAutomationRuns } from "./automation-runs.ts";
 import { type Automation, createAutomationView } from "./automation-view.ts";
-import type { ToolCalls } from "./call-tool.ts";
-import type { DescribedFlow, FlowChange, Flows } from "./flows.ts";
 
 export interface AutomationsOptions {
   store: Store;

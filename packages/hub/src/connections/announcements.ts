@@ -3,7 +3,7 @@
  * have restarted. If the server keeps announcing, for example whenever its tools are listed, the pause
  * between checks doubles.
  */
-import { BoundedMap } from "../lib/bounded-map.ts";
+import { BoundedMap } from "../kernel/lib/bounded-map.ts";
 
 export interface AnnouncementsOptions {
   now: () => number;

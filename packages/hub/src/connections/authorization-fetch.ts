@@ -1,5 +1,5 @@
-import type { Timers } from "../lib/timers.ts";
-import type { WebFetch } from "../lib/web-fetch.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { WebFetch } from "../kernel/lib/web-fetch.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { limitBody } from "./limit-body.ts";
 

@@ -1,20 +1,16 @@
 /** Routes with which a person authorizes the hub at the authorization server of a connection (OAuth). */
 import type { Hono } from "hono";
 import { z } from "zod";
-import {
-  AUTHORIZED_PATH,
-  type Authorizations,
-  CLIENT_METADATA_PATH,
-} from "../connections/authorizations.ts";
-import { clientMetadata } from "../connections/client-metadata.ts";
-import type { ConnectionEditor } from "../connections/connection-editor.ts";
-import { ConnectionError } from "../connections/connection-error.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { Connection } from "../store/connection-store.ts";
-import { baseUrl } from "./authorize-request.ts";
+import { iso } from "../flows/views.ts";
+import { baseUrl } from "../kernel/access/authorize-request.ts";
+import { defineRoute, type Route } from "../kernel/http/route.ts";
+import { RequestError } from "../kernel/lib/request-error.ts";
+import type { Connection } from "../kernel/store/connection-store.ts";
+import { AUTHORIZED_PATH, type Authorizations, CLIENT_METADATA_PATH } from "./authorizations.ts";
+import { clientMetadata } from "./client-metadata.ts";
+import type { ConnectionEditor } from "./connection-editor.ts";
+import { ConnectionError } from "./connection-error.ts";
 import { connectionDetails, failedCallResponse } from "./connection-routes.ts";
-import { defineRoute, type Route } from "./route.ts";
-import { iso } from "./views.ts";
 
 const tag = "connections";
 const scope = "admin" as const;

@@ -11,9 +11,9 @@ import {
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { WAIT } from "../../../../test/support/timeouts.ts";
 import { createGuardedWebFetch } from "../hosts/node/guarded-web-fetch.ts";
-import { createTestTimers } from "../lib/test-timers.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import { publishTriggers } from "../store/contract/connection-sample.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
+import { createTestTimers } from "../kernel/lib/test-timers.ts";
+import { publishTriggers } from "../kernel/store/contract/connection-sample.ts";
 import { createAuthorizations } from "./authorizations.ts";
 import type { Credentials } from "./credentials.ts";
 import { createRevokeRemoved } from "./revoke-removed.ts";

@@ -6,14 +6,14 @@
  * A token is derived from the hub's key, the subscription, its server and its generation, so a renewal
  * sends the same token again. Only a rotation increases the generation. The token itself is not stored.
  */
-import { toBase64Url, utf8 } from "../lib/bytes.ts";
-import { deriveHmacKey, type HmacCryptoKey } from "../lib/derive-key.ts";
-import { sha256Hex } from "../lib/hmac.ts";
+import { toBase64Url, utf8 } from "../kernel/lib/bytes.ts";
+import { deriveHmacKey, type HmacCryptoKey } from "../kernel/lib/derive-key.ts";
+import { sha256Hex } from "../kernel/lib/hmac.ts";
 import type {
   Connection,
   ConnectionStore,
   TriggerSubscription,
-} from "../store/connection-store.ts";
+} from "../kernel/store/connection-store.ts";
 import type { ConfigureOutcome } from "./configure-outcome.ts";
 import type { ConfigureCall, ConfigurePlan } from "./plan-configure.ts";
 

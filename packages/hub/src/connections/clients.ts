@@ -3,11 +3,11 @@
  * and closed after it has been idle for a while. If a client cannot be opened, the next attempt is
  * delayed (backoff): until then, calls fail immediately with the last error.
  */
-import { backoffMs } from "../lib/backoff.ts";
-import { BoundedMap } from "../lib/bounded-map.ts";
-import { elapsedSince, type Instant, instant } from "../lib/elapsed.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { Connection } from "../store/connection-store.ts";
+import { backoffMs } from "../kernel/lib/backoff.ts";
+import { BoundedMap } from "../kernel/lib/bounded-map.ts";
+import { elapsedSince, type Instant, instant } from "../kernel/lib/elapsed.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { Connection } from "../kernel/store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { CHECKED_IDLE_MS, IDLE_MS, OPEN_MS, RETRY_FIRST_MS, RETRY_MAX_MS } from "./limits.ts";
 import type { McpClient } from "./mcp-client.ts";

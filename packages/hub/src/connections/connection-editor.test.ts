@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import { START } from "../store/contract/sample.ts";
-import type { Store } from "../store/store.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
+import { START } from "../kernel/store/contract/sample.ts";
+import type { Store } from "../kernel/store/store.ts";
 import { createConnectionEditor } from "./connection-editor.ts";
 import type { ChangedConnectionFields } from "./connection-fields.ts";
 

@@ -2,11 +2,11 @@
  * Adds, changes and checks connections. A row is stored immediately; a keeper, in any process, then
  * checks the server. The caller gets the result of the check if it is recorded within `waitMs`.
  */
-import { RequestError } from "../lib/request-error.ts";
-import type { Seal } from "../lib/seal.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { Connection, ConnectionTarget } from "../store/connection-store.ts";
-import type { Store } from "../store/store.ts";
+import { RequestError } from "../kernel/lib/request-error.ts";
+import type { Seal } from "../kernel/lib/seal.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { Connection, ConnectionTarget } from "../kernel/store/connection-store.ts";
+import type { Store } from "../kernel/store/store.ts";
 import {
   type ChangedConnectionFields,
   changedCredentials,

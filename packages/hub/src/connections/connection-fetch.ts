@@ -2,7 +2,7 @@
  * The `fetch` of one connection. It adds identity and credentials to each request, renews an OAuth
  * token once after 401, and limits the size of responses.
  */
-import type { WebFetch } from "../lib/web-fetch.ts";
+import type { WebFetch } from "../kernel/lib/web-fetch.ts";
 import { createValueCounter } from "./count-streamed-values.ts";
 import type { Credentials } from "./credentials.ts";
 import type { EchoMask } from "./echo-mask.ts";

@@ -1,7 +1,7 @@
 /** The fields of a connection in requests, and the rules for their combinations. */
 import { z } from "zod";
-import { type RequestError, validationError } from "../lib/request-error.ts";
-import type { ConnectionTarget } from "../store/connection-store.ts";
+import { type RequestError, validationError } from "../kernel/lib/request-error.ts";
+import type { ConnectionTarget } from "../kernel/store/connection-store.ts";
 import { type Credentials, credentialFields } from "./credentials.ts";
 import { string, text, trimmedText } from "./text-field.ts";
 

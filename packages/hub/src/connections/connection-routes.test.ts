@@ -2,17 +2,17 @@
 import { Hono } from "hono";
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { commandRefusal } from "../connections/command.ts";
-import { createConnectionEditor } from "../connections/connection-editor.ts";
-import { ConnectionError } from "../connections/connection-error.ts";
-import type { Connections } from "../connections/connections.ts";
-import { unsealCredentials } from "../connections/credentials.ts";
-import { createSeal } from "../lib/seal.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import type { ConnectionResult } from "../store/connection-store.ts";
-import { publishTriggers, sampleOffers } from "../store/contract/connection-sample.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
+import { mountRoutes } from "../kernel/http/route.ts";
+import { createSeal } from "../kernel/lib/seal.ts";
+import type { ConnectionResult } from "../kernel/store/connection-store.ts";
+import { publishTriggers, sampleOffers } from "../kernel/store/contract/connection-sample.ts";
+import { commandRefusal } from "./command.ts";
+import { createConnectionEditor } from "./connection-editor.ts";
+import { ConnectionError } from "./connection-error.ts";
 import { connectionRoutes } from "./connection-routes.ts";
-import { mountRoutes } from "./route.ts";
+import type { Connections } from "./connections.ts";
+import { unsealCredentials } from "./credentials.ts";
 
 const seal = createSeal(new Uint8Array(32));
 const timers = {

@@ -1,17 +1,17 @@
 /** Connections: MCP servers that flows call, and whose triggers start flows. */
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
-import type { ConnectionEditor } from "../connections/connection-editor.ts";
-import { ConnectionError, type ConnectionErrorCode } from "../connections/connection-error.ts";
-import { changedConnectionFields, newConnectionFields } from "../connections/connection-fields.ts";
-import type { Connections } from "../connections/connections.ts";
-import type { RevokeRemoved } from "../connections/revoke-removed.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { Connection, TriggerSubscription } from "../store/connection-store.ts";
-import type { Store } from "../store/store.ts";
-import { problemResponse } from "./problem-response.ts";
-import { defineRoute, type Route } from "./route.ts";
-import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "./views.ts";
+import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../flows/views.ts";
+import { problemResponse } from "../kernel/http/problem-response.ts";
+import { defineRoute, type Route } from "../kernel/http/route.ts";
+import { RequestError } from "../kernel/lib/request-error.ts";
+import type { Connection, TriggerSubscription } from "../kernel/store/connection-store.ts";
+import type { Store } from "../kernel/store/store.ts";
+import type { ConnectionEditor } from "./connection-editor.ts";
+import { ConnectionError, type ConnectionErrorCode } from "./connection-error.ts";
+import { changedConnectionFields, newConnectionFields } from "./connection-fields.ts";
+import type { Connections } from "./connections.ts";
+import type { RevokeRemoved } from "./revoke-removed.ts";
 
 const tag = "connections";
 const scope = "admin" as const;

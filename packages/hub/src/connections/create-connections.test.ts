@@ -15,7 +15,7 @@ import {
   openConnections,
 } from "../../../../test/support/open-connections.ts";
 import { WAIT } from "../../../../test/support/timeouts.ts";
-import { createTestTimers } from "../lib/test-timers.ts";
+import { createTestTimers } from "../kernel/lib/test-timers.ts";
 import { CHECKED_IDLE_MS, IDLE_MS, MAX_CALLS, MAX_QUEUED, OPEN_MS } from "./limits.ts";
 
 const echo: Tools = { echo: (args) => args };

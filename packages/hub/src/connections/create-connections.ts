@@ -1,8 +1,8 @@
 /** Calls MCP servers, and limits the duration, the concurrency and the response size of the calls. */
 import type { Json } from "@signalbox/rules/json.ts";
-import { createSemaphore, QueueFull } from "../lib/semaphore.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { Connection } from "../store/connection-store.ts";
+import { createSemaphore, QueueFull } from "../kernel/lib/semaphore.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { Connection } from "../kernel/store/connection-store.ts";
 import { type ClientsOptions, createClients } from "./clients.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { CallOptions, Connections } from "./connections.ts";

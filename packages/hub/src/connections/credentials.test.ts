@@ -10,8 +10,8 @@ import {
   openConnections,
 } from "../../../../test/support/open-connections.ts";
 import { WAIT } from "../../../../test/support/timeouts.ts";
-import { createSeal } from "../lib/seal.ts";
-import { createTestTimers } from "../lib/test-timers.ts";
+import { createSeal } from "../kernel/lib/seal.ts";
+import { createTestTimers } from "../kernel/lib/test-timers.ts";
 import {
   type Credentials,
   credentialFields,

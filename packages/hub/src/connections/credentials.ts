@@ -5,7 +5,7 @@
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import type { Seal } from "../lib/seal.ts";
+import type { Seal } from "../kernel/lib/seal.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { string, text } from "./text-field.ts";
 

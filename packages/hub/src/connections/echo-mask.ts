@@ -2,7 +2,7 @@
  * Masks the credentials that a server echoes: those of its connection, and the tokens that the hub has
  * sent to it. Nothing that a server returns is stored, shown or logged unmasked.
  */
-import { createMask, type Mask } from "../lib/mask.ts";
+import { createMask, type Mask } from "../kernel/lib/mask.ts";
 import { CALLBACK_TOKEN_PREFIX } from "./callback-tokens.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { Credentials } from "./credentials.ts";

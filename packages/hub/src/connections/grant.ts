@@ -6,7 +6,7 @@ import type {
   AuthorizationServerMetadata,
   OAuthClientInformationMixed,
 } from "@modelcontextprotocol/client";
-import type { Seal } from "../lib/seal.ts";
+import type { Seal } from "../kernel/lib/seal.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { OAuthSignIn } from "./credentials.ts";
 

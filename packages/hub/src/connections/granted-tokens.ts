@@ -3,10 +3,10 @@
  * the row, so that signing out takes effect immediately. Authorization servers may accept a refresh token
  * only once, so one process leases the grant and refreshes it, and the others wait for its result.
  */
-import type { Seal } from "../lib/seal.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { WebFetch } from "../lib/web-fetch.ts";
-import type { ConnectionGrantStore } from "../store/grant-store.ts";
+import type { Seal } from "../kernel/lib/seal.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { WebFetch } from "../kernel/lib/web-fetch.ts";
+import type { ConnectionGrantStore } from "../kernel/store/grant-store.ts";
 import { AUTHORIZATION_TIMEOUT_MS, withAuthorizationFetch } from "./authorization-fetch.ts";
 import type { OAuthSignIn } from "./credentials.ts";
 import { type Grant, isFlowFor, needsAuthorization, unsealFlow } from "./grant.ts";

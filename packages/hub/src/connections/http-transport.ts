@@ -6,8 +6,8 @@ import {
   type RequestId,
   StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
-import type { Timers } from "../lib/timers.ts";
-import type { WebFetch } from "../lib/web-fetch.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { WebFetch } from "../kernel/lib/web-fetch.ts";
 import { NO_ANSWER, OVER_LIMIT } from "./answer-codes.ts";
 import { type Exchange, type Exchanges, newExchange } from "./exchange.ts";
 import { MAX_OTHER_BYTES } from "./limits.ts";

@@ -2,8 +2,8 @@
  * Creates the hub's identity in calls: a short-lived JWT in the header `x-mesh-token`. Servers that use
  * `@decocms/runtime` read the connection from its claim `connectionId`.
  */
-import { BoundedMap } from "../lib/bounded-map.ts";
-import { deriveHmacKey, type HmacCryptoKey } from "../lib/derive-key.ts";
+import { BoundedMap } from "../kernel/lib/bounded-map.ts";
+import { deriveHmacKey, type HmacCryptoKey } from "../kernel/lib/derive-key.ts";
 
 export const IDENTITY_HEADER = "x-mesh-token";
 

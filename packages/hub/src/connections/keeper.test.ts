@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { createIds } from "../lib/ids.ts";
-import { createTestTimers } from "../lib/test-timers.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
+import { createIds } from "../kernel/lib/ids.ts";
+import { createTestTimers } from "../kernel/lib/test-timers.ts";
 import {
   publishTriggers,
   sampleConnection,
   sampleOffers,
-} from "../store/contract/connection-sample.ts";
-import { START } from "../store/contract/sample.ts";
-import type { Store } from "../store/store.ts";
+} from "../kernel/store/contract/connection-sample.ts";
+import { START } from "../kernel/store/contract/sample.ts";
+import type { Store } from "../kernel/store/store.ts";
 import { createCallbackTokenDerivation } from "./callback-tokens.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { createKeeper, type KeeperOptions } from "./keeper.ts";

@@ -5,12 +5,12 @@
  * The connections in the store are the queue. Each process leases those that are due, and visits them
  * concurrently. If a process crashes, its leases expire, and other processes lease its connections.
  */
-import { createClaimLoop } from "../lib/claim-loop.ts";
-import { createHeartbeat } from "../lib/heartbeat.ts";
-import type { Log } from "../lib/log.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { ConnectionStore, LeasedConnection } from "../store/connection-store.ts";
-import type { Store } from "../store/store.ts";
+import { createClaimLoop } from "../kernel/lib/claim-loop.ts";
+import { createHeartbeat } from "../kernel/lib/heartbeat.ts";
+import type { Log } from "../kernel/lib/log.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { ConnectionStore, LeasedConnection } from "../kernel/store/connection-store.ts";
+import type { Store } from "../kernel/store/store.ts";
 import { createVisit, type VisitOptions } from "./visit.ts";
 
 export interface KeeperOptions extends Omit<VisitOptions, "context" | "by"> {

@@ -13,7 +13,7 @@ import {
   validateAuthorizationResponseIssuer,
 } from "@modelcontextprotocol/client";
 import type { ZodError } from "zod";
-import type { WebFetch } from "../lib/web-fetch.ts";
+import type { WebFetch } from "../kernel/lib/web-fetch.ts";
 import { toConnectionError } from "./client-error.ts";
 import { clientMetadata } from "./client-metadata.ts";
 import { ConnectionError } from "./connection-error.ts";

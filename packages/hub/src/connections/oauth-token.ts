@@ -1,8 +1,8 @@
 /** Fetches access tokens with the OAuth grant `client_credentials`, and caches them until they expire. */
 import { z } from "zod";
-import { elapsedSince, instant } from "../lib/elapsed.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { WebFetch } from "../lib/web-fetch.ts";
+import { elapsedSince, instant } from "../kernel/lib/elapsed.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { WebFetch } from "../kernel/lib/web-fetch.ts";
 import { withAuthorizationFetch } from "./authorization-fetch.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { OAuthClient } from "./credentials.ts";

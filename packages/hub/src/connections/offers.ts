@@ -1,8 +1,8 @@
 /** Lists what a server offers: its tools, its triggers, and its event types of the MCP Events draft. */
 import { isObject, type JsonObject, type JsonSchema } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import { METHODS } from "../deliver/events-draft.ts";
-import type { OfferedTool, OfferedTrigger, Offers } from "../store/connection-store.ts";
+import { METHODS } from "../events/deliveries/events-draft.ts";
+import type { OfferedTool, OfferedTrigger, Offers } from "../kernel/store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { Exchange } from "./exchange.ts";
 import { MAX_TOOLS, MAX_TRIGGERS } from "./limits.ts";

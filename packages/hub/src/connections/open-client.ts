@@ -9,10 +9,10 @@ import {
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { z } from "zod";
-import { NOTIFICATIONS } from "../deliver/events-draft.ts";
-import { backoffMs } from "../lib/backoff.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { Connection } from "../store/connection-store.ts";
+import { NOTIFICATIONS } from "../events/deliveries/events-draft.ts";
+import { backoffMs } from "../kernel/lib/backoff.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { Connection } from "../kernel/store/connection-store.ts";
 import { isSessionLost, toConnectionError } from "./client-error.ts";
 import { type CommandSupport, commandRefusal, type OpenedCommand } from "./command.ts";
 import { ConnectionError } from "./connection-error.ts";

@@ -1,9 +1,9 @@
 import { discoverOAuthServerInfo } from "@modelcontextprotocol/client";
-import type { BoundedMap } from "../lib/bounded-map.ts";
-import type { Seal } from "../lib/seal.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { WebFetch } from "../lib/web-fetch.ts";
-import type { Connection } from "../store/connection-store.ts";
+import type { BoundedMap } from "../kernel/lib/bounded-map.ts";
+import type { Seal } from "../kernel/lib/seal.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { WebFetch } from "../kernel/lib/web-fetch.ts";
+import type { Connection } from "../kernel/store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { type Credentials, clientOf, type OAuthClient, signInOf } from "./credentials.ts";
 import { createGrantedTokens, type GrantedTokensOptions } from "./granted-tokens.ts";

@@ -12,7 +12,7 @@ import type {
   CallbackScope,
   Offers,
   TriggerSubscription,
-} from "../store/connection-store.ts";
+} from "../kernel/store/connection-store.ts";
 import { commonParams, type ServerParams } from "./server-params.ts";
 
 export interface ConfigureCall {

@@ -7,7 +7,7 @@ import type {
   ConnectionStore,
   SubscriptionResult,
   TriggerSubscription,
-} from "../store/connection-store.ts";
+} from "../kernel/store/connection-store.ts";
 import { messageOfError } from "./configure-outcome.ts";
 import { isPolled } from "./plan-configure.ts";
 import { type PollOptions, pollSubscription } from "./poll-subscription.ts";

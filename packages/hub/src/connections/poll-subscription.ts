@@ -5,7 +5,7 @@ import type {
   Offers,
   SubscriptionResult,
   TriggerSubscription,
-} from "../store/connection-store.ts";
+} from "../kernel/store/connection-store.ts";
 import type { Connections } from "./connections.ts";
 import { pollEvents } from "./poll-events.ts";
 import { pollTool } from "./poll-tool.ts";

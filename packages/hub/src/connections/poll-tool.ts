@@ -6,7 +6,7 @@
 import { type Poll as PollSetting, pollSchema } from "@signalbox/rules/flows/poll.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
-import { sha256Hex } from "../lib/hmac.ts";
+import { sha256Hex } from "../kernel/lib/hmac.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { ToolAnswer } from "./connections.ts";
 import type { Poll } from "./poll-subscription.ts";

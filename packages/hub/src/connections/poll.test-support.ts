@@ -2,11 +2,11 @@
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { createIds } from "../lib/ids.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
+import { createIds } from "../kernel/lib/ids.ts";
+import type { Connection, Offers, TriggerSubscription } from "../kernel/store/connection-store.ts";
+import { createGroupCommit } from "../kernel/store/group-commit.ts";
 import { createAppend } from "../pipeline.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import type { Connection, Offers, TriggerSubscription } from "../store/connection-store.ts";
-import { createGroupCommit } from "../store/group-commit.ts";
 import type { ToolAnswer } from "./connections.ts";
 import { pollDue } from "./poll-due.ts";
 

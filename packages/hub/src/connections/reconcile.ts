@@ -11,7 +11,7 @@ import type {
   Offers,
   SubscriptionResult,
   TriggerSubscription,
-} from "../store/connection-store.ts";
+} from "../kernel/store/connection-store.ts";
 import {
   type CallbackTokensOptions,
   createStagedTokens,

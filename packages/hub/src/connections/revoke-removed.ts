@@ -2,11 +2,11 @@
  * Revokes the tokens of a removed connection at its authorization server (RFC 7009). A deleted connection
  * with subscriptions keeps its row and its tokens until a visit has removed them from the server.
  */
-import type { Log } from "../lib/log.ts";
-import type { Seal } from "../lib/seal.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { WebFetch } from "../lib/web-fetch.ts";
-import type { ConnectionGrantStore } from "../store/grant-store.ts";
+import type { Log } from "../kernel/lib/log.ts";
+import type { Seal } from "../kernel/lib/seal.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { WebFetch } from "../kernel/lib/web-fetch.ts";
+import type { ConnectionGrantStore } from "../kernel/store/grant-store.ts";
 import { withAuthorizationFetch } from "./authorization-fetch.ts";
 import { type Grant, unsealFlow } from "./grant.ts";
 

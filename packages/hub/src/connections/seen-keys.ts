@@ -1,5 +1,5 @@
 /** The item keys that a poll has seen: a limited number of short hashes, oldest first. */
-import { sha256Hex } from "../lib/hmac.ts";
+import { sha256Hex } from "../kernel/lib/hmac.ts";
 
 export const MAX_KEYS = 10_000;
 /** 64 bits in hexadecimal. */

@@ -1,6 +1,6 @@
 /** Fake MCP servers with triggers, for tests. The models differ in how they store credentials. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { Offers } from "../store/connection-store.ts";
+import type { Offers } from "../kernel/store/connection-store.ts";
 import type { ToolAnswer } from "./connections.ts";
 
 /**

@@ -1,7 +1,7 @@
 /** The tools and triggers of connections, as their servers listed them last. */
 import type { ConnectionTool, ConnectionTrigger } from "@signalbox/rules/flows/node-type.ts";
-import { BoundedMap } from "../lib/bounded-map.ts";
-import type { Connection, ConnectionStore, Offers } from "../store/connection-store.ts";
+import { BoundedMap } from "../kernel/lib/bounded-map.ts";
+import type { Connection, ConnectionStore, Offers } from "../kernel/store/connection-store.ts";
 
 export interface ListedConnection {
   connection: Connection;

@@ -4,7 +4,7 @@
  */
 import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
 import { isObject, type JsonObject, type JsonSchema, setOwn } from "@signalbox/rules/json.ts";
-import type { OfferedTool, OfferedTrigger } from "../store/connection-store.ts";
+import type { OfferedTool, OfferedTrigger } from "../kernel/store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { ToolAnswer } from "./connections.ts";
 import { MAX_DEPTH, MAX_TRIGGERS } from "./limits.ts";

@@ -1,13 +1,13 @@
 import { expect, onTestFinished, test } from "vitest";
-import { sha256Hex } from "../lib/hmac.ts";
-import { createIds } from "../lib/ids.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
+import { sha256Hex } from "../kernel/lib/hmac.ts";
+import { createIds } from "../kernel/lib/ids.ts";
 import {
   publishTriggers,
   republish,
   sampleConnection,
-} from "../store/contract/connection-sample.ts";
-import { START } from "../store/contract/sample.ts";
+} from "../kernel/store/contract/connection-sample.ts";
+import { START } from "../kernel/store/contract/sample.ts";
 import { createCallbackTokenDerivation } from "./callback-tokens.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { createTestTriggerServer } from "./test-trigger-server.ts";

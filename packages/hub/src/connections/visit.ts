@@ -1,5 +1,5 @@
 /** One visit of a leased connection: check, reconcile, poll, record, and schedule the next visit. */
-import type { Log } from "../lib/log.ts";
+import type { Log } from "../kernel/lib/log.ts";
 import type {
   ConnectionResult,
   ConnectionStore,
@@ -7,7 +7,7 @@ import type {
   Offers,
   SubscriptionResult,
   TriggerSubscription,
-} from "../store/connection-store.ts";
+} from "../kernel/store/connection-store.ts";
 import { messageOfError } from "./configure-outcome.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { Connections } from "./connections.ts";

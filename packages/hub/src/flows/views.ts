@@ -4,16 +4,16 @@ import { LOG_LEVELS } from "@signalbox/rules/flows/evaluation.ts";
 import { edgeSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import { firstFindings } from "../apps/first-findings.ts";
-import type { DescribedFlow } from "../apps/flows.ts";
-import type { StoredApp } from "../store/flow-store.ts";
+import type { StoredApp } from "../kernel/store/flow-store.ts";
 import {
   RUN_CAUSES,
   RUN_STATUSES,
   type Run,
   type RunSummary,
   type Step,
-} from "../store/run-store.ts";
+} from "../kernel/store/run-store.ts";
+import { firstFindings } from "./editing/first-findings.ts";
+import type { DescribedFlow } from "./editing/flows.ts";
 
 export const iso = (ms: number) => new Date(ms).toISOString();
 export const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));

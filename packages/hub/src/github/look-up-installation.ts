@@ -3,8 +3,8 @@
  * installation share a request. Results other than a found installation are cached for a short time,
  * so that webhooks of an unknown installation, or an outage of GitHub, do not cause a request each.
  */
-import { BoundedMap } from "../lib/bounded-map.ts";
-import type { Log } from "../lib/log.ts";
+import { BoundedMap } from "../kernel/lib/bounded-map.ts";
+import type { Log } from "../kernel/lib/log.ts";
 import type { GithubApp } from "./github-app.ts";
 
 export interface FoundInstallation {

@@ -2,7 +2,7 @@
  * Reads the private key of a GitHub App. GitHub issues PKCS#1 ("BEGIN RSA PRIVATE KEY"), but Web Crypto
  * imports only PKCS#8, which wraps the same bytes into a header that names the algorithm.
  */
-import { concat, fromBase64 } from "../lib/bytes.ts";
+import { concat, fromBase64 } from "../kernel/lib/bytes.ts";
 
 const PEM = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/;
 

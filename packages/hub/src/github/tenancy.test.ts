@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Tenancy } from "../ingest/source.ts";
-import { github } from "../ingest/sources/github.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import type { Store } from "../store/store.ts";
+import type { Tenancy } from "../events/admit/source.ts";
+import { github } from "../events/sources/github.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
+import type { Store } from "../kernel/store/store.ts";
 import type { LookUpInstallation } from "./look-up-installation.ts";
 import { createGithubTenancy } from "./tenancy.ts";
 

@@ -9,10 +9,10 @@
  * owner in the payload.
  */
 
-import type { Installation, NoTenant, Owner, Tenancy } from "../ingest/source.ts";
-import { wrapStoreErrors } from "../ingest/wrap-store-errors.ts";
-import { BoundedMap } from "../lib/bounded-map.ts";
-import type { Store, Installation as StoredInstallation } from "../store/store.ts";
+import type { Installation, NoTenant, Owner, Tenancy } from "../events/admit/source.ts";
+import { BoundedMap } from "../kernel/lib/bounded-map.ts";
+import { wrapStoreErrors } from "../kernel/lib/wrap-store-errors.ts";
+import type { Store, Installation as StoredInstallation } from "../kernel/store/store.ts";
 import type { FoundInstallation, LookUpInstallation } from "./look-up-installation.ts";
 
 export const LOCAL_TENANT = "local";

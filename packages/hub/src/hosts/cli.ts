@@ -1,4 +1,4 @@
-import { isStorageUnavailable } from "../store/storage-unavailable.ts";
+import { isStorageUnavailable } from "../kernel/store/storage-unavailable.ts";
 import {
   type Command,
   CommandFailed,

@@ -1,5 +1,5 @@
 /** The settings as `signalbox config` and the API show them: without secrets. */
-import type { EffectiveSetting } from "../api/settings-routes.ts";
+import type { EffectiveSetting } from "../operations/settings-routes.ts";
 import { definitions, type Origin, type SettingName } from "./settings.ts";
 import { withoutPassword } from "./without-password.ts";
 

@@ -2,8 +2,9 @@
  * Derives the hub's GitHub settings. The App's id and private key must be set together, and so must the
  * client's id and secret.
  */
+
+import { toPkcs8 } from "../github/rsa-key.ts";
 import type { GithubSettings } from "../host-ports.ts";
-import { toPkcs8 } from "../tenants/rsa-key.ts";
 import { definitions, type SettingName, type Settings, SettingsError } from "./settings.ts";
 
 /** Throws if one setting of a pair is missing, or the private key is not a PEM of an RSA key. */

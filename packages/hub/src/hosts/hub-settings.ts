@@ -1,7 +1,7 @@
 /** Derives the hub's settings from those of the operator, and checks that they are safe. */
 import type { HubSettings } from "../host-ports.ts";
-import { isLoopback, parseNetworks } from "../ingest/addresses.ts";
-import { isShortSecret, SHORT_SECRET } from "../tenants/secret-length.ts";
+import { isLoopback, parseNetworks } from "../kernel/http/addresses.ts";
+import { isShortSecret, SHORT_SECRET } from "../kernel/lib/secret-length.ts";
 import { githubSettings } from "./github-settings.ts";
 import { type Settings, SettingsError } from "./settings.ts";
 

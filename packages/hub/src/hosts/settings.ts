@@ -4,11 +4,11 @@
  */
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
-import { isLoopback, parseNetworks } from "../ingest/addresses.ts";
-import { secretVariable } from "../ingest/secret-variable.ts";
-import { sources } from "../ingest/sources/index.ts";
-import { MAX_TOKEN_LENGTH } from "../lib/limits.ts";
-import { parseKeys } from "../lib/seal.ts";
+import { secretVariable } from "../events/admit/secret-variable.ts";
+import { sources } from "../events/sources/index.ts";
+import { isLoopback, parseNetworks } from "../kernel/http/addresses.ts";
+import { MAX_TOKEN_LENGTH } from "../kernel/lib/limits.ts";
+import { parseKeys } from "../kernel/lib/seal.ts";
 
 interface Setting<Value> {
   env: string;

@@ -4,13 +4,13 @@ import type { ListToolsResult } from "@modelcontextprotocol/server";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { createInbox } from "../inbox/inbox.ts";
-import { testEvaluate } from "../sandbox/test-evaluate.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import { appendEvents, sampleEvent, sampleEvents } from "../store/contract/sample.ts";
-import type { Access } from "../tenants/authorizer.ts";
+import { createInbox } from "../events/inbox/inbox.ts";
+import type { Wait } from "../events/inbox/wait-for-event.ts";
+import { testEvaluate } from "../flows/sandbox/test-evaluate.ts";
+import type { Access } from "../kernel/access/authorizer.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
+import { appendEvents, sampleEvent, sampleEvents } from "../kernel/store/contract/sample.ts";
 import { createInboxServer } from "./inbox-server.ts";
-import type { Wait } from "./wait-for-event.ts";
 
 const access: Access = {
   token: "t",

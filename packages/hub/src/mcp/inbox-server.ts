@@ -10,20 +10,8 @@ import {
   ProtocolErrorCode,
 } from "@modelcontextprotocol/server";
 import { isObject, type Json } from "@signalbox/rules/json.ts";
-import { eventsCapability } from "../deliver/events-draft.ts";
-import type { Inbox } from "../inbox/inbox.ts";
-import type { ReserveBytes } from "../inbox/response-budget.ts";
-import type { BodyLimits } from "../lib/limits.ts";
-import { messageWithField, RequestError } from "../lib/request-error.ts";
-import type { Explainer } from "../runs/explain.ts";
-import type { Store } from "../store/store.ts";
-import { type Access, type Authorizer, narrowTo, roleHint } from "../tenants/authorizer.ts";
-import { type DescribeTenantChoice, TENANT_CHOICE } from "../tenants/tenant-choice.ts";
-import { errorResult } from "./app-results.ts";
-import { batchOf } from "./batch.ts";
-import { addEventsDraft } from "./events/add-events-draft.ts";
-import type { EventsContext } from "./events/context.ts";
-import { HubServer } from "./hub-server.ts";
+import { eventsCapability } from "../events/deliveries/events-draft.ts";
+import type { Inbox } from "../events/inbox/inbox.ts";
 import {
   getInboxPrompt,
   inboxPrompts,
@@ -31,19 +19,31 @@ import {
   inboxResourceTemplates,
   isInboxResource,
   readInboxResource,
-} from "./inbox-resources.ts";
-import { inboxTools } from "./inbox-tools.ts";
-import { createOpenStreams } from "./open-streams.ts";
-import { readCall } from "./read-call.ts";
-import { type RequestContext, requestContextOf } from "./request-context.ts";
-import { createResourceChanges } from "./resource-changes.ts";
-import { resourceSubscriptions } from "./resource-subscriptions.ts";
-import { isClientError, unexpectedError } from "./sdk-errors.ts";
-import { serveCall } from "./serve-call.ts";
-import { createSessions } from "./sessions.ts";
-import { createListenHandler, isListenRequest } from "./subscriptions-listen.ts";
-import { type Tool, type ToolContext, toCallToolResult } from "./tool.ts";
-import type { Waits } from "./wait-for-event.ts";
+} from "../events/inbox/inbox-resources.ts";
+import { inboxTools } from "../events/inbox/inbox-tools.ts";
+import type { Waits } from "../events/inbox/wait-for-event.ts";
+import { addEventsDraft } from "../events/mcp-events/add-events-draft.ts";
+import type { EventsContext } from "../events/mcp-events/context.ts";
+import type { Explainer } from "../flows/matching/explain.ts";
+import { errorResult } from "../flows/tools/app-results.ts";
+import { type Access, type Authorizer, narrowTo, roleHint } from "../kernel/access/authorizer.ts";
+import { type DescribeTenantChoice, TENANT_CHOICE } from "../kernel/access/tenant-choice.ts";
+import type { ReserveBytes } from "../kernel/http/response-budget.ts";
+import type { BodyLimits } from "../kernel/lib/limits.ts";
+import { messageWithField, RequestError } from "../kernel/lib/request-error.ts";
+import { batchOf } from "../kernel/mcp/batch.ts";
+import { createOpenStreams } from "../kernel/mcp/open-streams.ts";
+import { readCall } from "../kernel/mcp/read-call.ts";
+import { type RequestContext, requestContextOf } from "../kernel/mcp/request-context.ts";
+import { createResourceChanges } from "../kernel/mcp/resource-changes.ts";
+import { resourceSubscriptions } from "../kernel/mcp/resource-subscriptions.ts";
+import { isClientError, unexpectedError } from "../kernel/mcp/sdk-errors.ts";
+import { serveCall } from "../kernel/mcp/serve-call.ts";
+import { createSessions } from "../kernel/mcp/sessions.ts";
+import { createListenHandler, isListenRequest } from "../kernel/mcp/subscriptions-listen.ts";
+import { type Tool, type ToolContext, toCallToolResult } from "../kernel/mcp/tool.ts";
+import type { Store } from "../kernel/store/store.ts";
+import { HubServer } from "./hub-server.ts";
 
 const INSTRUCTIONS =
   "Signalbox stores events, such as webhooks, until they are marked as processed. Poll get_pending_status; " +

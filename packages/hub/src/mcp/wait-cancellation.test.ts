@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from "vitest";
+import { createWaits, type Wait } from "../events/inbox/wait-for-event.ts";
 import { createInboxServer } from "./inbox-server.ts";
-import { createWaits, type Wait } from "./wait-for-event.ts";
 
 /**
  * An inbox server where only the client can end a wait: no event arrives, and the token stays valid.

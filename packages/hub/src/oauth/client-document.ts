@@ -3,8 +3,8 @@
  * URL is untrusted, so `fetch` must refuse private addresses, and no redirect is followed.
  */
 import { z } from "zod";
-import type { Timers } from "../../lib/timers.ts";
-import type { WebFetch } from "../../lib/web-fetch.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { WebFetch } from "../kernel/lib/web-fetch.ts";
 import { OAuthError } from "./oauth-error.ts";
 import { redirectUriError } from "./redirect-uris.ts";
 

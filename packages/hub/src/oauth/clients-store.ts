@@ -3,8 +3,12 @@
  * `unused` until a person approves a grant of it: anonymous requests create such rows, so their number
  * is limited.
  */
-import type { OAuthClient, RegistrationLimit, RegistrationResult } from "../oauth-store.ts";
-import { type Dialect, execute, first, query, type Value, type Verb } from "../sql.ts";
+import type {
+  OAuthClient,
+  RegistrationLimit,
+  RegistrationResult,
+} from "../kernel/store/oauth-store.ts";
+import { type Dialect, execute, first, query, type Value, type Verb } from "../kernel/store/sql.ts";
 
 const COLUMNS = "id, name, redirect_uris, grant_types, created_at, expires_at";
 

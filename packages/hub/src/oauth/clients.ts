@@ -1,7 +1,7 @@
 /** The OAuth clients: registered by themselves (RFC 7591), or described by a metadata document. */
-import type { Timers } from "../../lib/timers.ts";
-import type { WebFetch } from "../../lib/web-fetch.ts";
-import type { OAuthClient, OAuthStore } from "../../store/oauth-store.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { WebFetch } from "../kernel/lib/web-fetch.ts";
+import type { OAuthClient, OAuthStore } from "../kernel/store/oauth-store.ts";
 import { fetchClientDocument, isDocumentUrl } from "./client-document.ts";
 import { OAuthError, unknownClient } from "./oauth-error.ts";
 import { readRegistration } from "./registration.ts";

@@ -4,9 +4,9 @@
  * grant.
  */
 import { z } from "zod";
-import type { Seal } from "../../lib/seal.ts";
-import type { Scope } from "../../store/store.ts";
-import { scopes } from "../tokens.ts";
+import type { Seal } from "../kernel/lib/seal.ts";
+import type { Scope } from "../kernel/store/store.ts";
+import { scopes } from "../tokens/tokens.ts";
 
 const CONSENT_MS = 10 * 60_000;
 

@@ -1,16 +1,16 @@
 /** The OAuth endpoints that clients call: registration, tokens, revocation and device codes. */
 import type { Json } from "@signalbox/rules/json.ts";
 import type { Context, Hono } from "hono";
-import { messageWithField, RequestError } from "../lib/request-error.ts";
-import type { OAuthStore } from "../store/oauth-store.ts";
-import type { Clients } from "../tenants/oauth/clients.ts";
-import { startDevice } from "../tenants/oauth/device.ts";
-import { type Form, readForm, requireParam } from "../tenants/oauth/form.ts";
-import { OAuthError } from "../tenants/oauth/oauth-error.ts";
-import type { createTokenEndpoint } from "../tenants/oauth/token-endpoint.ts";
-import { baseUrl } from "./authorize-request.ts";
-import { readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
-import { readText } from "./read-text.ts";
+import { baseUrl } from "../kernel/access/authorize-request.ts";
+import { readJson, TOO_LARGE, tooLargeMessage } from "../kernel/http/read-json.ts";
+import { readText } from "../kernel/http/read-text.ts";
+import { messageWithField, RequestError } from "../kernel/lib/request-error.ts";
+import type { OAuthStore } from "../kernel/store/oauth-store.ts";
+import type { Clients } from "./clients.ts";
+import { startDevice } from "./device.ts";
+import { type Form, readForm, requireParam } from "./form.ts";
+import { OAuthError } from "./oauth-error.ts";
+import type { createTokenEndpoint } from "./token-endpoint.ts";
 
 const MAX_FORM_BYTES = 65_536;
 const MAX_REGISTRATION_BYTES = 8_192;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { RequestError } from "../lib/request-error.ts";
-import type { OAuthGrant } from "../store/oauth-store.ts";
-import type { Token } from "../store/store.ts";
+import { RequestError } from "../kernel/lib/request-error.ts";
+import type { OAuthGrant } from "../kernel/store/oauth-store.ts";
+import type { Token } from "../kernel/store/store.ts";
 import { oauthGrantRoutes } from "./oauth-grant-routes.ts";
 
 const grant = (id: string, person: string | null, tenants: string[]): OAuthGrant => ({

@@ -1,9 +1,9 @@
 /** The metadata with which MCP clients discover the authorization server (RFC 9728 and RFC 8414). */
 import type { Hono } from "hono";
-import { PROTECTED_RESOURCE, resourceOf } from "../tenants/audience.ts";
-import { GRANT_TYPES } from "../tenants/oauth/token-endpoint.ts";
-import { scopes } from "../tenants/tokens.ts";
-import { baseUrl } from "./authorize-request.ts";
+import { PROTECTED_RESOURCE, resourceOf } from "../kernel/access/audience.ts";
+import { baseUrl } from "../kernel/access/authorize-request.ts";
+import { scopes } from "../tokens/tokens.ts";
+import { GRANT_TYPES } from "./token-endpoint.ts";
 
 export function addOAuthMetadata(app: Hono, publicUrl: string | undefined): void {
   for (const path of ["", "/mcp", "/mcp/:app"])

@@ -6,26 +6,27 @@
  * section 4.11.2).
  */
 import type { Context, Hono } from "hono";
-import type { Seal } from "../lib/seal.ts";
-import type { OAuthClient, OAuthStore } from "../store/oauth-store.ts";
-import type { PeopleStore } from "../store/people-store.ts";
-import type { Store } from "../store/store.ts";
-import { isMcpServer } from "../tenants/audience.ts";
-import { allows, Denied } from "../tenants/authorizer.ts";
-import { type GrantedToken, scopesIn } from "../tenants/granted-scopes.ts";
-import type { TokenLookup } from "../tenants/local-token.ts";
-import { ReturnedError, readAuthorization } from "../tenants/oauth/authorization-request.ts";
-import { isDocumentUrl } from "../tenants/oauth/client-document.ts";
-import type { Clients } from "../tenants/oauth/clients.ts";
-import { type Consent, openConsent, sealConsent } from "../tenants/oauth/consent.ts";
-import { decide, redirectTo } from "../tenants/oauth/decide.ts";
-import { readUserCode } from "../tenants/oauth/device.ts";
-import { readForm, requireParam } from "../tenants/oauth/form.ts";
-import { OAuthError } from "../tenants/oauth/oauth-error.ts";
-import { describeRedirect } from "../tenants/oauth/redirect-uris.ts";
-import { EVERY_TENANT } from "../tenants/tokens.ts";
-import { type AuthorizeRequest, baseUrl } from "./authorize-request.ts";
+import { isMcpServer } from "../kernel/access/audience.ts";
+import { type AuthorizeRequest, baseUrl } from "../kernel/access/authorize-request.ts";
+import { allows, Denied } from "../kernel/access/authorizer.ts";
+import { type GrantedToken, scopesIn } from "../kernel/access/granted-scopes.ts";
+import { deniedResponse } from "../kernel/http/problem-response.ts";
+import type { Seal } from "../kernel/lib/seal.ts";
+import type { OAuthClient, OAuthStore } from "../kernel/store/oauth-store.ts";
+import type { PeopleStore } from "../kernel/store/people-store.ts";
+import type { Store } from "../kernel/store/store.ts";
+import type { TokenLookup } from "../tokens/local-token.ts";
+import { EVERY_TENANT } from "../tokens/tokens.ts";
+import { issuerFor } from "../web-ui/page-redirect.ts";
+import { ReturnedError, readAuthorization } from "./authorization-request.ts";
+import { isDocumentUrl } from "./client-document.ts";
+import type { Clients } from "./clients.ts";
+import { type Consent, openConsent, sealConsent } from "./consent.ts";
+import { decide, redirectTo } from "./decide.ts";
+import { readUserCode } from "./device.ts";
+import { readForm, requireParam } from "./form.ts";
 import { formOf } from "./oauth-endpoints.ts";
+import { OAuthError } from "./oauth-error.ts";
 import {
   CANNOT_ANSWER,
   consentPage,
@@ -35,8 +36,7 @@ import {
   userCodePage,
 } from "./oauth-html.ts";
 import { AUTHORIZE, DEVICE } from "./oauth-paths.ts";
-import { issuerFor } from "./page-redirect.ts";
-import { deniedResponse } from "./problem-response.ts";
+import { describeRedirect } from "./redirect-uris.ts";
 
 export interface OAuthPages {
   authorizeRequest: AuthorizeRequest;

@@ -1,16 +1,16 @@
 /** The OAuth authorization server for MCP clients: metadata, endpoints and pages. */
 import type { Hono } from "hono";
-import type { TrustedProxy } from "../ingest/addresses.ts";
-import { createRateLimit } from "../ingest/rate-limit.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { WebFetch } from "../lib/web-fetch.ts";
-import type { Store } from "../store/store.ts";
-import { createClients } from "../tenants/oauth/clients.ts";
-import { createTokenEndpoint } from "../tenants/oauth/token-endpoint.ts";
+import type { TrustedProxy } from "../kernel/http/addresses.ts";
+import { addressOf } from "../kernel/http/peer-address.ts";
+import { createRateLimit } from "../kernel/http/rate-limit.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { WebFetch } from "../kernel/lib/web-fetch.ts";
+import type { Store } from "../kernel/store/store.ts";
+import { createClients } from "./clients.ts";
 import { addOAuthEndpoints } from "./oauth-endpoints.ts";
 import { addOAuthMetadata } from "./oauth-metadata.ts";
 import { addOAuthPages, type OAuthPages } from "./oauth-pages.ts";
-import { addressOf } from "./peer-address.ts";
+import { createTokenEndpoint } from "./token-endpoint.ts";
 
 /** Enough for bridges, which poll every two seconds, and for people, who open few pages. */
 const REQUESTS_PER_SECOND = 10;

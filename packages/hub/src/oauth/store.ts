@@ -9,11 +9,11 @@ import type {
   RedemptionResult,
   Rotation,
   RotationResult,
-} from "../oauth-store.ts";
-import { type Dialect, execute, first, query, type Value, type Verb } from "../sql.ts";
-import type { Scope } from "../store.ts";
-import { markUsed } from "./oauth-clients.ts";
-import { getToken, putToken, revokeChildren } from "./tokens.ts";
+} from "../kernel/store/oauth-store.ts";
+import { type Dialect, execute, first, query, type Value, type Verb } from "../kernel/store/sql.ts";
+import type { Scope } from "../kernel/store/store.ts";
+import { getToken, putToken, revokeChildren } from "../tokens/store.ts";
+import { markUsed } from "./clients-store.ts";
 
 const GRANT_COLUMNS = [
   "id",

@@ -3,17 +3,17 @@
  * reuse of any former refresh token is detected. The next refresh token is derived from the presented one
  * and a secret of the grant, so that a client that lost the response gets the same token again.
  */
-import { toBase64Url, utf8 } from "../../lib/bytes.ts";
-import { sha256Hex, webHmacKey } from "../../lib/hmac.ts";
-import type { OAuthClient, OAuthGrant, OAuthStore } from "../../store/oauth-store.ts";
-import type { Scope, Store } from "../../store/store.ts";
-import { randomSecret } from "../tokens.ts";
+import { toBase64Url, utf8 } from "../kernel/lib/bytes.ts";
+import { sha256Hex, webHmacKey } from "../kernel/lib/hmac.ts";
+import { challengeOf, isVerifier } from "../kernel/lib/pkce.ts";
+import type { OAuthClient, OAuthGrant, OAuthStore } from "../kernel/store/oauth-store.ts";
+import type { Scope, Store } from "../kernel/store/store.ts";
+import { randomSecret } from "../tokens/tokens.ts";
 import { POLL_GRANT } from "./authorization-request.ts";
 import { pollHash } from "./decide.ts";
 import { DEVICE_GRANT } from "./device.ts";
 import { type Form, requireParam } from "./form.ts";
 import { OAuthError } from "./oauth-error.ts";
-import { challengeOf, isVerifier } from "./pkce.ts";
 import { readRequestedResource, readRequestedScopes } from "./requested.ts";
 
 const ACCESS_MS = 3_600_000;

@@ -1,9 +1,10 @@
 /** Authorizes requests for `/metrics`, whose numbers concern the whole hub. */
-import type { Scope } from "../store/store.ts";
-import { Denied } from "../tenants/authorizer.ts";
-import type { TokenLookup } from "../tenants/local-token.ts";
-import { EVERY_TENANT } from "../tenants/tokens.ts";
-import type { AuthorizeRequest } from "./authorize-request.ts";
+
+import type { AuthorizeRequest } from "../kernel/access/authorize-request.ts";
+import { Denied } from "../kernel/access/authorizer.ts";
+import type { Scope } from "../kernel/store/store.ts";
+import type { TokenLookup } from "../tokens/local-token.ts";
+import { EVERY_TENANT } from "../tokens/tokens.ts";
 
 export const METRICS_SCOPE: Scope = "metrics:read";
 

@@ -1,8 +1,8 @@
 /** Lists the settings with which the hub was started. */
 import { z } from "zod";
-import type { TokenLookup } from "../tenants/local-token.ts";
-import { assertForAllTenants } from "./for-all-tenants.ts";
-import { defineRoute, type Route } from "./route.ts";
+import { assertForAllTenants } from "../kernel/access/for-all-tenants.ts";
+import { defineRoute, type Route } from "../kernel/http/route.ts";
+import type { TokenLookup } from "../tokens/local-token.ts";
 
 export const settingView = z.object({
   name: z.string().describe("The key in signalbox.config.json."),

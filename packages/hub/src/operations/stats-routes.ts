@@ -1,12 +1,12 @@
 /** Counts for a dashboard. Their cost does not grow with the number of stored events and runs. */
 import { z } from "zod";
-import { BoundedMap } from "../lib/bounded-map.ts";
-import { idFloor } from "../lib/ids.ts";
-import { RUN_STATUSES } from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
-import { defineRoute, type Route } from "./route.ts";
+import { isoOrNull } from "../flows/views.ts";
+import { defineRoute, type Route } from "../kernel/http/route.ts";
+import { BoundedMap } from "../kernel/lib/bounded-map.ts";
+import { idFloor } from "../kernel/lib/ids.ts";
+import { RUN_STATUSES } from "../kernel/store/run-store.ts";
+import type { Store } from "../kernel/store/store.ts";
 import { readSeries, type Series, seriesView, WINDOWS, type Window } from "./stats-series.ts";
-import { isoOrNull } from "./views.ts";
 
 const DAY_MS = 24 * 3_600_000;
 /** Higher counts are reported as this number. */

@@ -1,9 +1,9 @@
 /** Reads the rates of events and runs over time. The cost does not grow with the number of events. */
 import { z } from "zod";
-import { idFloor } from "../lib/ids.ts";
-import type { RunCount } from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
-import { iso } from "./views.ts";
+import { iso } from "../flows/views.ts";
+import { idFloor } from "../kernel/lib/ids.ts";
+import type { RunCount } from "../kernel/store/run-store.ts";
+import type { Store } from "../kernel/store/store.ts";
 
 /**
  * The ids of runs begin with the time. So the runs of one slot of time are those whose ids begin with the

@@ -1,9 +1,9 @@
 /** The size of the database, as its engine reports it. */
 import { z } from "zod";
-import type { Store } from "../store/store.ts";
-import type { TokenLookup } from "../tenants/local-token.ts";
-import { assertForAllTenants } from "./for-all-tenants.ts";
-import { defineRoute, type Route } from "./route.ts";
+import { assertForAllTenants } from "../kernel/access/for-all-tenants.ts";
+import { defineRoute, type Route } from "../kernel/http/route.ts";
+import type { Store } from "../kernel/store/store.ts";
+import type { TokenLookup } from "../tokens/local-token.ts";
 
 const size = z.int().min(0);
 export const storageView = z.object({

@@ -5,22 +5,22 @@
  */
 import type { Hono } from "hono";
 import { z } from "zod";
-import type { Log } from "../lib/log.ts";
-import type { Seal } from "../lib/seal.ts";
-import type { GithubUsers } from "../tenants/github-users.ts";
-import { beginSignIn, PENDING_MS, resumeSignIn } from "../tenants/pending-sign-in.ts";
-import type { People } from "../tenants/people.ts";
-import type { Sessions } from "../tenants/sessions.ts";
-import { baseUrl } from "./authorize-request.ts";
-import { createCookie } from "./cookie.ts";
-import { escapeHtml } from "./home.ts";
-import type { HostCheck } from "./host-check.ts";
-import { reopenPage } from "./oauth-html.ts";
-import { deniedResponse } from "./problem-response.ts";
-import { returnPath } from "./return-path.ts";
-import type { RouteDescription } from "./route.ts";
-import { createSessionCookie } from "./session-cookie.ts";
-import { createNonce, pageHeaders, STATIC_POLICY } from "./web-ui.ts";
+import { baseUrl } from "../kernel/access/authorize-request.ts";
+import { createSessionCookie } from "../kernel/access/session-cookie.ts";
+import { createCookie } from "../kernel/http/cookie.ts";
+import type { HostCheck } from "../kernel/http/host-check.ts";
+import { deniedResponse } from "../kernel/http/problem-response.ts";
+import { returnPath } from "../kernel/http/return-path.ts";
+import type { RouteDescription } from "../kernel/http/route.ts";
+import type { Log } from "../kernel/lib/log.ts";
+import type { Seal } from "../kernel/lib/seal.ts";
+import { reopenPage } from "../oauth/oauth-html.ts";
+import type { Sessions } from "../tokens/sessions.ts";
+import { escapeHtml } from "../web-ui/home.ts";
+import { createNonce, pageHeaders, STATIC_POLICY } from "../web-ui/web-ui.ts";
+import type { GithubUsers } from "./github-users.ts";
+import { beginSignIn, PENDING_MS, resumeSignIn } from "./pending-sign-in.ts";
+import type { People } from "./people.ts";
 
 const PATH = "/auth/github";
 /** The same path as in the earlier Worker, so that its GitHub App needs no change. */

@@ -3,12 +3,12 @@
  * person, and the person's profile and memberships.
  */
 import { z } from "zod";
-import type { Person } from "../store/people-store.ts";
 import {
   createCallGithub,
   type GithubAnswer,
   type GithubRequestOptions,
-} from "./github-request.ts";
+} from "../github/github-request.ts";
+import type { Person } from "../kernel/store/people-store.ts";
 import { membershipsOf } from "./memberships.ts";
 
 export interface UserTokens {

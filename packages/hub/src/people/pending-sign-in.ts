@@ -4,10 +4,10 @@
  * a browser in as another person.
  */
 import { z } from "zod";
-import { equalBytes, utf8 } from "../lib/bytes.ts";
-import type { Seal } from "../lib/seal.ts";
-import { challengeOf } from "./oauth/pkce.ts";
-import { randomSecret } from "./tokens.ts";
+import { equalBytes, utf8 } from "../kernel/lib/bytes.ts";
+import { challengeOf } from "../kernel/lib/pkce.ts";
+import type { Seal } from "../kernel/lib/seal.ts";
+import { randomSecret } from "../tokens/tokens.ts";
 
 export const PENDING_MS = 10 * 60_000;
 

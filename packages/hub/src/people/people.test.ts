@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { createSeal } from "../lib/seal.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
+import { createSeal } from "../kernel/lib/seal.ts";
 import type { GithubPerson, UserAnswer, UserTokens } from "./github-users.ts";
 import { createPeople } from "./people.ts";
 

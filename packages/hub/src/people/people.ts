@@ -4,10 +4,10 @@
  * GitHub is unavailable, the last confirmed memberships stay valid for `keepMs`. If GitHub rejects
  * the person's tokens, the person's sessions and tokens end.
  */
-import type { Log } from "../lib/log.ts";
-import type { Seal } from "../lib/seal.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { PeopleStore, Person } from "../store/people-store.ts";
+import type { Log } from "../kernel/lib/log.ts";
+import type { Seal } from "../kernel/lib/seal.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import type { PeopleStore, Person } from "../kernel/store/people-store.ts";
 import type { GithubPerson, GithubUsers, UserAnswer, UserTokens } from "./github-users.ts";
 
 export interface PeopleOptions {

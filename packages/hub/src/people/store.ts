@@ -1,6 +1,6 @@
 /** People and their memberships. */
-import type { Membership, Person } from "../people-store.ts";
-import { first, insert, query, type Verb } from "../sql.ts";
+import type { Membership, Person } from "../kernel/store/people-store.ts";
+import { first, insert, query, type Verb } from "../kernel/store/sql.ts";
 
 export function* putPerson(person: Person, ifSealed?: string): Verb<boolean> {
   const { id, login, name, avatar, sealed, checked_at, memberships } = person;

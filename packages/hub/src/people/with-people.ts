@@ -1,8 +1,8 @@
 /** Looks up tokens with the current roles of their persons. */
-import type { GrantedToken } from "./granted-scopes.ts";
-import type { TokenLookup } from "./local-token.ts";
+import type { GrantedToken } from "../kernel/access/granted-scopes.ts";
+import type { TokenLookup } from "../tokens/local-token.ts";
+import { EVERY_TENANT } from "../tokens/tokens.ts";
 import type { People } from "./people.ts";
-import { EVERY_TENANT } from "./tokens.ts";
 
 /**
  * `people` is undefined if the hub has no sign-in with GitHub: a token with a person then allows

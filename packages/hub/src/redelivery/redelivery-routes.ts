@@ -1,13 +1,13 @@
 /** Routes of the webhooks that GitHub failed to deliver, and of the last check for them. */
 import { z } from "zod";
-import { RequestError } from "../lib/request-error.ts";
-import { oldestAt } from "../redelivery/rules.ts";
-import { REDELIVERY_STATES, type Redelivery } from "../store/redelivery-store.ts";
-import type { Store } from "../store/store.ts";
-import type { TokenLookup } from "../tenants/local-token.ts";
-import { assertForAllTenants } from "./for-all-tenants.ts";
-import { defineRoute, type Route } from "./route.ts";
-import { iso, isoOrNull } from "./views.ts";
+import { iso, isoOrNull } from "../flows/views.ts";
+import { assertForAllTenants } from "../kernel/access/for-all-tenants.ts";
+import { defineRoute, type Route } from "../kernel/http/route.ts";
+import { RequestError } from "../kernel/lib/request-error.ts";
+import { REDELIVERY_STATES, type Redelivery } from "../kernel/store/redelivery-store.ts";
+import type { Store } from "../kernel/store/store.ts";
+import type { TokenLookup } from "../tokens/local-token.ts";
+import { oldestAt } from "./rules.ts";
 
 const time = z.iso.datetime();
 const count = z.int().min(0);

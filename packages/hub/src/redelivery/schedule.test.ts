@@ -1,11 +1,11 @@
 /** Tests sweeps with a real store, a manual clock and a fake GitHub. */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { createTestTimers } from "../lib/test-timers.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import { sampleEvent } from "../store/contract/sample.ts";
-import type { GithubApp, GithubDelivery } from "../tenants/github-app.ts";
-import type { GithubAnswer } from "../tenants/github-request.ts";
+import type { GithubApp, GithubDelivery } from "../github/github-app.ts";
+import type { GithubAnswer } from "../github/github-request.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
+import { createTestTimers } from "../kernel/lib/test-timers.ts";
+import { sampleEvent } from "../kernel/store/contract/sample.ts";
 import { type RedeliveryOptions, scheduleRedelivery } from "./schedule.ts";
 
 const START = Date.UTC(2026, 0, 5);

@@ -2,10 +2,10 @@
  * Sweeps when the hub starts, and then regularly. Processes share the schedule in the store, so that
  * only one of them sweeps.
  */
-import type { Log } from "../lib/log.ts";
-import type { Timers } from "../lib/timers.ts";
-import { isStorageUnavailable } from "../store/storage-unavailable.ts";
-import type { Store } from "../store/store.ts";
+import type { Log } from "../kernel/lib/log.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import { isStorageUnavailable } from "../kernel/store/storage-unavailable.ts";
+import type { Store } from "../kernel/store/store.ts";
 import { WINDOW_MS } from "./rules.ts";
 import { LeaseLost, leaseFor, type SweepOptions, type SweepResult, sweep } from "./sweep.ts";
 

@@ -1,4 +1,6 @@
 /** Redeliveries of GitHub's webhooks, and the lease of the sweep that requests them. */
+
+import { storableText } from "../connections/store/connection-rows.ts";
 import type {
   DeliveryAttempt,
   Redelivery,
@@ -7,10 +9,17 @@ import type {
   RedeliveryStore,
   RedeliverySweep,
   SweepProgress,
-} from "../redelivery-store.ts";
-import { REDELIVERY_STATES } from "../redelivery-store.ts";
-import { type Dialect, execute, first, inLists, insert, query, type Verb } from "../sql.ts";
-import { storableText } from "./connection-rows.ts";
+} from "../kernel/store/redelivery-store.ts";
+import { REDELIVERY_STATES } from "../kernel/store/redelivery-store.ts";
+import {
+  type Dialect,
+  execute,
+  first,
+  inLists,
+  insert,
+  query,
+  type Verb,
+} from "../kernel/store/sql.ts";
 
 type Lease = Parameters<RedeliveryStore["leaseRedeliverySweep"]>[0];
 

@@ -6,10 +6,15 @@
  * is redelivered several times. Each page and each request is recorded before the next one. So any
  * process can continue an interrupted sweep where it ended.
  */
-import type { DeliveryAttempt, Redelivery, SweepProgress } from "../store/redelivery-store.ts";
-import type { Store } from "../store/store.ts";
-import type { GithubApp, GithubDelivery } from "../tenants/github-app.ts";
-import type { GithubAnswer } from "../tenants/github-request.ts";
+
+import type { GithubApp, GithubDelivery } from "../github/github-app.ts";
+import type { GithubAnswer } from "../github/github-request.ts";
+import type {
+  DeliveryAttempt,
+  Redelivery,
+  SweepProgress,
+} from "../kernel/store/redelivery-store.ts";
+import type { Store } from "../kernel/store/store.ts";
 import { delayAfter, reasonToGiveUp, WINDOW_MS } from "./rules.ts";
 
 export interface SweepOptions {

@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import { sampleRun } from "../store/contract/run-sample.ts";
-import { appendEvents, START, sampleEvent, sampleEvents } from "../store/contract/sample.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
+import { sampleRun } from "../kernel/store/contract/run-sample.ts";
+import { appendEvents, START, sampleEvent, sampleEvents } from "../kernel/store/contract/sample.ts";
 import { exportTenant } from "./export-tenant.ts";
 
 function setup() {

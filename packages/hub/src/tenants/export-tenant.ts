@@ -2,16 +2,16 @@
  * Exports all data of a tenant as NDJSON: one line per row, without credentials. The rows are read in small
  * pages while the client reads the stream, so that memory is bounded.
  */
-import { toBase64 } from "../lib/bytes.ts";
-import type { Row, Value } from "../store/sql.ts";
-import type { Payload, Store } from "../store/store.ts";
-import type { ExportPage } from "../store/tenant-data-store.ts";
+import { toBase64 } from "../kernel/lib/bytes.ts";
+import type { Row, Value } from "../kernel/store/sql.ts";
+import type { Payload, Store } from "../kernel/store/store.ts";
+import type { ExportPage } from "../kernel/store/tenant-data-store.ts";
 import {
   keptTables,
   type OwnedTable,
   type TenantTable,
   tenantTables,
-} from "../store/tenant-tables.ts";
+} from "../kernel/store/tenant-tables.ts";
 
 type ExportStore = Pick<Store, "exportRows" | "getPayload">;
 

@@ -1,6 +1,11 @@
 /** Tenants and GitHub installations. */
-import { execute, first, query, type Verb } from "../sql.ts";
-import type { Installation, InstallationUpdate, Tenant, TenantStore } from "../store.ts";
+import { execute, first, query, type Verb } from "../kernel/store/sql.ts";
+import type {
+  Installation,
+  InstallationUpdate,
+  Tenant,
+  TenantStore,
+} from "../kernel/store/store.ts";
 
 const TENANT_FIELDS =
   "id, name, created_at, seq, pruned_seq, pending, bytes, deleting, quota, processed_for, pending_for, max_bytes, " +

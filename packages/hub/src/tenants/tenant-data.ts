@@ -1,4 +1,7 @@
 /** The export and the deletion of all data of a tenant. */
+
+import { removeRuns } from "../flows/runs/store/read-runs.ts";
+import { lockTenants } from "../kernel/store/lock-tenants.ts";
 import {
   type Dialect,
   execute,
@@ -8,17 +11,15 @@ import {
   query,
   type Value,
   type Verb,
-} from "../sql.ts";
-import type { ExportedRows, ExportPage } from "../tenant-data-store.ts";
+} from "../kernel/store/sql.ts";
+import type { ExportedRows, ExportPage } from "../kernel/store/tenant-data-store.ts";
 import {
   keptTables,
   type OwnedTable,
   paramsOf,
   type TenantTable,
   tenantTables,
-} from "../tenant-tables.ts";
-import { lockTenants } from "./lock-tenants.ts";
-import { removeRuns } from "./read-runs.ts";
+} from "../kernel/store/tenant-tables.ts";
 
 const OF_TENANT = "tenant_id = ?";
 

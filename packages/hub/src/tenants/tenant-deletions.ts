@@ -2,9 +2,9 @@
  * Deletes the data of tenants in the background, in paced steps. If the process ends before a
  * deletion is complete, the sweeper of the next process continues it.
  */
-import type { Timers } from "../lib/timers.ts";
-import { createPacedSteps } from "../store/paced-steps.ts";
-import type { Store } from "../store/store.ts";
+import type { Timers } from "../kernel/lib/timers.ts";
+import { createPacedSteps } from "../kernel/store/paced-steps.ts";
+import type { Store } from "../kernel/store/store.ts";
 
 export interface TenantDeletionsOptions {
   store: Pick<Store, "startDeletion" | "continueDeletion">;

@@ -1,14 +1,14 @@
 /** Routes of tenants: the list from which a person can choose one, and the settings and data of each. */
 import { z } from "zod";
-import { RequestError } from "../lib/request-error.ts";
-import type { Retention, Store, Tenant, TenantSettings } from "../store/store.ts";
-import { exportTenant } from "../tenants/export-tenant.ts";
-import type { TokenLookup } from "../tenants/local-token.ts";
-import type { TenantDeletions } from "../tenants/tenant-deletions.ts";
-import { EVERY_TENANT } from "../tenants/tokens.ts";
-import { assertForAllTenants } from "./for-all-tenants.ts";
-import { defineRoute, NO_STORE, noSuchTenant, type Route } from "./route.ts";
-import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "./views.ts";
+import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../flows/views.ts";
+import { assertForAllTenants } from "../kernel/access/for-all-tenants.ts";
+import { defineRoute, NO_STORE, noSuchTenant, type Route } from "../kernel/http/route.ts";
+import { RequestError } from "../kernel/lib/request-error.ts";
+import type { Retention, Store, Tenant, TenantSettings } from "../kernel/store/store.ts";
+import type { TokenLookup } from "../tokens/local-token.ts";
+import { EVERY_TENANT } from "../tokens/tokens.ts";
+import { exportTenant } from "./export-tenant.ts";
+import type { TenantDeletions } from "./tenant-deletions.ts";
 
 const tag = "tenants";
 const cursors = cursorFor("tenant");

@@ -2,9 +2,10 @@
  * The token for commands on the hub's own machine. It is valid while this process runs, and is never
  * stored: a copy of the database, or of an old file, grants nothing.
  */
-import { sha256Hex } from "../lib/hmac.ts";
-import type { Token } from "../store/store.ts";
-import type { GrantedToken } from "./granted-scopes.ts";
+
+import type { GrantedToken } from "../kernel/access/granted-scopes.ts";
+import { sha256Hex } from "../kernel/lib/hmac.ts";
+import type { Token } from "../kernel/store/store.ts";
 import { EVERY_TENANT } from "./tokens.ts";
 
 /** The id of the local token is constant, so that a client keeps its claims when the hub restarts. */

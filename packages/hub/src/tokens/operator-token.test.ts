@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { hasOperatorToken } from "./operator-token.ts";
 import { createToken, EVERY_TENANT, ensureAdminToken, type NewToken } from "./tokens.ts";
 

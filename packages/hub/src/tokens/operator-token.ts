@@ -1,7 +1,8 @@
 /** The operator's tokens: admin tokens for all tenants. */
-import type { Store, Token } from "../store/store.ts";
-import { isActive } from "./authorizer.ts";
-import { allows } from "./granted-scopes.ts";
+
+import { isActive } from "../kernel/access/authorizer.ts";
+import { allows } from "../kernel/access/granted-scopes.ts";
+import type { Store, Token } from "../kernel/store/store.ts";
 import { EVERY_TENANT } from "./tokens.ts";
 
 /** The command that creates a token of the operator. */

@@ -1,16 +1,16 @@
 import { Hono } from "hono";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { createIds } from "../lib/ids.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import type { Scope } from "../store/store.ts";
-import { createAuthorizer } from "../tenants/authorizer.ts";
-import { createSessions, OPERATOR } from "../tenants/sessions.ts";
-import { createToken } from "../tenants/tokens.ts";
-import { createAuthorizeRequest } from "./authorize-request.ts";
-import { createHostCheck } from "./host-check.ts";
-import { mountRoutes } from "./route.ts";
+import { createAuthorizeRequest } from "../kernel/access/authorize-request.ts";
+import { createAuthorizer } from "../kernel/access/authorizer.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
+import { createHostCheck } from "../kernel/http/host-check.ts";
+import { mountRoutes } from "../kernel/http/route.ts";
+import { createIds } from "../kernel/lib/ids.ts";
+import type { Scope } from "../kernel/store/store.ts";
 import { addSignInRoute, sessionRoutes } from "./session-routes.ts";
+import { createSessions, OPERATOR } from "./sessions.ts";
+import { createToken } from "./tokens.ts";
 
 const ORIGIN = "http://127.0.0.1:4747";
 const MINUTE = 60_000;

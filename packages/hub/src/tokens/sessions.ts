@@ -2,10 +2,11 @@
  * Sign-in to the web UI. A link contains a code, which is exchanged once for a session. Codes and
  * sessions are stored as hashes, like tokens.
  */
-import { sha256Hex } from "../lib/hmac.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { Scope, Store, Token } from "../store/store.ts";
-import { grants } from "./authorizer.ts";
+
+import { grants } from "../kernel/access/authorizer.ts";
+import { sha256Hex } from "../kernel/lib/hmac.ts";
+import { RequestError } from "../kernel/lib/request-error.ts";
+import type { Scope, Store, Token } from "../kernel/store/store.ts";
 import type { TokenLookup } from "./local-token.ts";
 import { EVERY_TENANT, randomSecret } from "./tokens.ts";
 

@@ -8,8 +8,8 @@ import {
   query,
   type Value,
   type Verb,
-} from "../sql.ts";
-import type { NewStoredToken, Scope, Token, TokenQuery } from "../store.ts";
+} from "../kernel/store/sql.ts";
+import type { NewStoredToken, Scope, Token, TokenQuery } from "../kernel/store/store.ts";
 
 interface TokenRow extends Omit<Token, "scopes" | "tenants"> {
   scopes: string;

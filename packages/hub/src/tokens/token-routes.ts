@@ -1,9 +1,12 @@
 /** Routes of access tokens. A caller may list and revoke the tokens whose tenants its own token includes. */
 import { z } from "zod";
-import { RequestError } from "../lib/request-error.ts";
-import type { Scope, Store, Token, TokenQuery } from "../store/store.ts";
-import { allows, scopesIn } from "../tenants/granted-scopes.ts";
-import type { TokenLookup } from "../tenants/local-token.ts";
+import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../flows/views.ts";
+import { allows, scopesIn } from "../kernel/access/granted-scopes.ts";
+import { defineRoute, type Route, type RouteRequest } from "../kernel/http/route.ts";
+import { visiblePage } from "../kernel/http/visible-page.ts";
+import { RequestError } from "../kernel/lib/request-error.ts";
+import type { Scope, Store, Token, TokenQuery } from "../kernel/store/store.ts";
+import type { TokenLookup } from "./local-token.ts";
 import {
   createToken,
   DEFAULT_SCOPES,
@@ -12,10 +15,7 @@ import {
   MAX_TENANTS,
   scopes,
   unknownTenantError,
-} from "../tenants/tokens.ts";
-import { defineRoute, type Route, type RouteRequest } from "./route.ts";
-import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "./views.ts";
-import { visiblePage } from "./visible-page.ts";
+} from "./tokens.ts";
 
 const tag = "tokens";
 const cursors = cursorFor("token");

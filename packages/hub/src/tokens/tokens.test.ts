@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { sha256Hex } from "../lib/hmac.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
+import { sha256Hex } from "../kernel/lib/hmac.ts";
 import {
   createToken,
   EVERY_TENANT,

@@ -1,10 +1,10 @@
 /** Access tokens: 256 random bits, shown once, stored as SHA-256 hashes. */
 
-import { toBase64Url } from "../lib/bytes.ts";
-import { sha256Hex } from "../lib/hmac.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { Scope, Store } from "../store/store.ts";
-import { LOCAL_TENANT } from "./tenancy.ts";
+import { LOCAL_TENANT } from "../github/tenancy.ts";
+import { toBase64Url } from "../kernel/lib/bytes.ts";
+import { sha256Hex } from "../kernel/lib/hmac.ts";
+import { RequestError } from "../kernel/lib/request-error.ts";
+import type { Scope, Store } from "../kernel/store/store.ts";
 
 export const scopes: readonly Scope[] = [
   "inbox:read",

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { SummaryView } from "../inbox/event-view.ts";
+import type { SummaryView } from "../events/inbox/event-view.ts";
 import { type HomePage, homePage } from "./home.ts";
 
 const page: HomePage = {

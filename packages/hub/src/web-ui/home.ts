@@ -1,5 +1,5 @@
 /** The start page if the web UI is not built: the hub's addresses, the newest events and the first steps. */
-import { eventName, type SummaryView } from "../inbox/event-view.ts";
+import { eventName, type SummaryView } from "../events/inbox/event-view.ts";
 
 export interface HomePage {
   version: string;

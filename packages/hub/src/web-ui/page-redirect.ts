@@ -3,9 +3,9 @@
  * cookie only to the host name that has set it. So a page at `localhost` would not have the session that
  * was created at `127.0.0.1`. The API and MCP are available under every loopback name.
  */
-import { isLoopback } from "../ingest/addresses.ts";
-import { PROXY_HEADERS } from "../ingest/check-request.ts";
-import { AUTHORIZE, DEVICE } from "./oauth-paths.ts";
+import { isLoopback } from "../kernel/http/addresses.ts";
+import { PROXY_HEADERS } from "../kernel/http/check-request.ts";
+import { AUTHORIZE, DEVICE } from "../oauth/oauth-paths.ts";
 import { isReserved } from "./web-ui.ts";
 
 const OAUTH_PAGES = [AUTHORIZE, DEVICE];

@@ -7,40 +7,43 @@ import type {
   subscriptionView,
   toolResult,
   toolView,
-} from "../../../hub/src/api/connection-routes.ts";
-import type { bulkResult } from "../../../hub/src/api/event-list-routes.ts";
-import type { eventResponse, explanationPage } from "../../../hub/src/api/event-routes.ts";
-import type { triggerView, versionView } from "../../../hub/src/api/flow-routes.ts";
-import type { signInMethodsView } from "../../../hub/src/api/github-sign-in.ts";
-import type { nodeTypeView } from "../../../hub/src/api/node-type-routes.ts";
-import type { oauthGrantView } from "../../../hub/src/api/oauth-grant-routes.ts";
-import type { queueView } from "../../../hub/src/api/queue-routes.ts";
-import type { redeliveriesView, redeliveryView } from "../../../hub/src/api/redelivery-routes.ts";
-import type { runsChanged, runWithSteps } from "../../../hub/src/api/run-routes.ts";
-import type { secretView } from "../../../hub/src/api/secret-routes.ts";
-import type { sessionView } from "../../../hub/src/api/session-routes.ts";
-import type { settingView } from "../../../hub/src/api/settings-routes.ts";
+} from "../../../hub/src/connections/connection-routes.ts";
 import type {
   kindView,
   rejectionCountView,
   typeView,
-} from "../../../hub/src/api/source-kind-routes.ts";
-import type { sourceView, withSecret } from "../../../hub/src/api/source-routes.ts";
-import type { statsView } from "../../../hub/src/api/stats-routes.ts";
-import type { storageView } from "../../../hub/src/api/storage-routes.ts";
-import type { tenantDetails, tenantView } from "../../../hub/src/api/tenant-routes.ts";
-import type { sentView } from "../../../hub/src/api/test-event-routes.ts";
-import type { createdToken, tokenView } from "../../../hub/src/api/token-routes.ts";
-import type { toolNameView } from "../../../hub/src/api/tool-name-routes.ts";
-import type { previewView } from "../../../hub/src/api/trigger-routes.ts";
-import type { appView, flowSummary, flowView, runSummary } from "../../../hub/src/api/views.ts";
+} from "../../../hub/src/events/endpoints/source-kind-routes.ts";
+import type { sourceView, withSecret } from "../../../hub/src/events/endpoints/source-routes.ts";
+import type { sentView } from "../../../hub/src/events/endpoints/test-event-routes.ts";
+import type { bulkResult } from "../../../hub/src/events/inbox/event-list-routes.ts";
+import type { eventResponse, explanationPage } from "../../../hub/src/events/inbox/event-routes.ts";
 import type {
   explainedSchema,
   itemSchema,
   reasonSchema,
-} from "../../../hub/src/inbox/event-schema.ts";
-import type { Inbox } from "../../../hub/src/inbox/inbox.ts";
-import type { Explainer } from "../../../hub/src/runs/explain.ts";
+} from "../../../hub/src/events/inbox/event-schema.ts";
+import type { Inbox } from "../../../hub/src/events/inbox/inbox.ts";
+import type { triggerView, versionView } from "../../../hub/src/flows/editing/flow-routes.ts";
+import type { nodeTypeView } from "../../../hub/src/flows/editing/node-type-routes.ts";
+import type { toolNameView } from "../../../hub/src/flows/editing/tool-name-routes.ts";
+import type { previewView } from "../../../hub/src/flows/editing/trigger-routes.ts";
+import type { Explainer } from "../../../hub/src/flows/matching/explain.ts";
+import type { queueView } from "../../../hub/src/flows/runs/queue-routes.ts";
+import type { runsChanged, runWithSteps } from "../../../hub/src/flows/runs/run-routes.ts";
+import type { secretView } from "../../../hub/src/flows/secrets/secret-routes.ts";
+import type { appView, flowSummary, flowView, runSummary } from "../../../hub/src/flows/views.ts";
+import type { oauthGrantView } from "../../../hub/src/oauth/oauth-grant-routes.ts";
+import type { settingView } from "../../../hub/src/operations/settings-routes.ts";
+import type { statsView } from "../../../hub/src/operations/stats-routes.ts";
+import type { storageView } from "../../../hub/src/operations/storage-routes.ts";
+import type { signInMethodsView } from "../../../hub/src/people/github-sign-in.ts";
+import type {
+  redeliveriesView,
+  redeliveryView,
+} from "../../../hub/src/redelivery/redelivery-routes.ts";
+import type { tenantDetails, tenantView } from "../../../hub/src/tenants/tenant-routes.ts";
+import type { sessionView } from "../../../hub/src/tokens/session-routes.ts";
+import type { createdToken, tokenView } from "../../../hub/src/tokens/token-routes.ts";
 
 export type Queue = z.output<typeof queueView>;
 

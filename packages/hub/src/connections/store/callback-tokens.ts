@@ -4,8 +4,8 @@ import type {
   ConfirmedToken,
   FoundCallbackToken,
   NewCallbackToken,
-} from "../connection-store.ts";
-import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
+} from "../../kernel/store/connection-store.ts";
+import { type Dialect, first, query, type Value, type Verb } from "../../kernel/store/sql.ts";
 
 /** How long callbacks with the token of a removed subscription get "gone"; then the token is deleted. */
 const REMOVED_TOKEN_MS = 7 * 24 * 60 * 60 * 1_000;

@@ -4,8 +4,16 @@ import type {
   ConnectionResult,
   LeasedConnection,
   SubscriptionResult,
-} from "../connection-store.ts";
-import { type Dialect, first, inLists, notify, query, type Value, type Verb } from "../sql.ts";
+} from "../../kernel/store/connection-store.ts";
+import {
+  type Dialect,
+  first,
+  inLists,
+  notify,
+  query,
+  type Value,
+  type Verb,
+} from "../../kernel/store/sql.ts";
 import {
   CONNECTION_FIELDS,
   type ConnectionRow,

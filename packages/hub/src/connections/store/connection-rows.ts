@@ -1,7 +1,15 @@
 /** Rows of connections and their offers. */
-import { concat, utf8 } from "../../lib/bytes.ts";
-import type { Connection, FormerServer, Offers } from "../connection-store.ts";
-import { type Dialect, first, insert, notify, query, type Value, type Verb } from "../sql.ts";
+import { concat, utf8 } from "../../kernel/lib/bytes.ts";
+import type { Connection, FormerServer, Offers } from "../../kernel/store/connection-store.ts";
+import {
+  type Dialect,
+  first,
+  insert,
+  notify,
+  query,
+  type Value,
+  type Verb,
+} from "../../kernel/store/sql.ts";
 
 export type ConnectionRow = Omit<Connection, "tenant" | "target" | "credentials" | "deleted"> & {
   tenant_id: string;

@@ -1,6 +1,7 @@
 /** Connections: how to reach MCP servers, and what they offered when they were last checked. */
-import type { Connection, ConnectionStore, Offers } from "../connection-store.ts";
-import { type Dialect, first, query, type Verb } from "../sql.ts";
+import type { Connection, ConnectionStore, Offers } from "../../kernel/store/connection-store.ts";
+import { lockOrCreateTenants } from "../../kernel/store/lock-tenants.ts";
+import { type Dialect, first, query, type Verb } from "../../kernel/store/sql.ts";
 import { expireTokensOfConnection } from "./callback-tokens.ts";
 import {
   CONNECTION_FIELDS,
@@ -12,7 +13,6 @@ import {
   removeConnection,
   toConnection,
 } from "./connection-rows.ts";
-import { lockOrCreateTenants } from "./lock-tenants.ts";
 import {
   readSubscriptions,
   removeSubscriptionsOfConnection,

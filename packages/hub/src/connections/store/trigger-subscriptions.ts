@@ -11,9 +11,17 @@ import type {
   StoredSubscriptionState,
   SubscriptionResult,
   TriggerSubscription,
-} from "../connection-store.ts";
-import type { NewTrigger } from "../flow-store.ts";
-import { type Dialect, first, inLists, notify, query, type Value, type Verb } from "../sql.ts";
+} from "../../kernel/store/connection-store.ts";
+import type { NewTrigger } from "../../kernel/store/flow-store.ts";
+import {
+  type Dialect,
+  first,
+  inLists,
+  notify,
+  query,
+  type Value,
+  type Verb,
+} from "../../kernel/store/sql.ts";
 import { expireTokensOfSubscription, hasSharedTokens, revokeTokens } from "./callback-tokens.ts";
 import { makeDue, storableText } from "./connection-rows.ts";
 

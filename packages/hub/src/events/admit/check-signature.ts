@@ -1,6 +1,6 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
+import { type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import type { Endpoint } from "./endpoints.ts";
-import { type Rejection, rejection } from "./ingest-outcome.ts";
 import type { SignatureStatus, SignedRequest } from "./signatures.ts";
 import type { SourceDefinition } from "./source.ts";
 

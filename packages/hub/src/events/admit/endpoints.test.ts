@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { webHmacKey } from "../lib/hmac.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import type { Store } from "../store/store.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { webHmacKey } from "../../kernel/lib/hmac.ts";
+import { StoreFailed } from "../../kernel/lib/wrap-store-errors.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import { sources } from "../sources/index.ts";
 import { createEndpoints, type Endpoints } from "./endpoints.ts";
-import { sources } from "./sources/index.ts";
-import { StoreFailed } from "./wrap-store-errors.ts";
 
 const START = Date.UTC(2026, 0, 5);
 const KEY = "0123456789abcdefghi_-X";

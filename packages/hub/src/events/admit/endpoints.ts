@@ -3,13 +3,13 @@
  * for a few seconds, so that not every webhook queries the database; an added or removed secret takes
  * effect within that time. Unknown keys have a separate cache, so that guessed keys evict no endpoint.
  */
-import { BoundedMap } from "../lib/bounded-map.ts";
-import type { MakeHmacKey } from "../lib/hmac.ts";
-import type { MaybePromise } from "../lib/maybe-promise.ts";
-import type { Store } from "../store/store.ts";
+import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
+import type { MakeHmacKey } from "../../kernel/lib/hmac.ts";
+import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
+import { wrapStoreErrors } from "../../kernel/lib/wrap-store-errors.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { makeSigningKey, type SignatureScheme, type SigningKey } from "./signatures.ts";
 import type { SourceDefinition } from "./source.ts";
-import { wrapStoreErrors } from "./wrap-store-errors.ts";
 
 export interface Endpoint {
   source: SourceDefinition;

@@ -1,7 +1,7 @@
 /** Extractors read one value, such as a delivery id or an event type, from a verified request. */
 
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { BoundedMap } from "../lib/bounded-map.ts";
+import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 
 /** A request whose signature is valid. */
 export interface VerifiedRequest {

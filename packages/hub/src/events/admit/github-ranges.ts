@@ -4,7 +4,7 @@
  * last list stays in use and the next attempt follows after a backoff.
  */
 import { z } from "zod";
-import { isInNetworks, parseNetworks } from "./addresses.ts";
+import { isInNetworks, parseNetworks } from "../../kernel/http/addresses.ts";
 import snapshot from "./github-ranges.json" with { type: "json" };
 
 export interface GithubRangesOptions {

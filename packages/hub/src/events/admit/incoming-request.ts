@@ -1,8 +1,9 @@
 /** A request to a webhook endpoint, independent of the host. The body is read on demand. */
-import { concat } from "../lib/bytes.ts";
-import type { MaybePromise } from "../lib/maybe-promise.ts";
-import type { BodyBudget } from "./body-budget.ts";
-import { type Rejection, rejection } from "./ingest-outcome.ts";
+
+import type { BodyBudget } from "../../kernel/http/body-budget.ts";
+import { type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
+import { concat } from "../../kernel/lib/bytes.ts";
+import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
 
 export interface IncomingRequest {
   method: string;

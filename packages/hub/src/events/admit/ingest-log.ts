@@ -3,10 +3,11 @@
  * same iteration of the event loop: during a burst, or a flood of forged requests, logging must not
  * become the slowest part of the hub.
  */
-import type { Log } from "../lib/log.ts";
-import { isStorageUnavailable } from "../store/storage-unavailable.ts";
-import type { AppendRequest } from "../store/store.ts";
-import type { IngestOutcome } from "./ingest-outcome.ts";
+
+import type { IngestOutcome } from "../../kernel/http/ingest-outcome.ts";
+import type { Log } from "../../kernel/lib/log.ts";
+import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
+import type { AppendRequest } from "../../kernel/store/store.ts";
 
 /** The `source` of callbacks in the log and the metrics. */
 export const CALLBACK_SOURCE = "callback";

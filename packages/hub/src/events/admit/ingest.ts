@@ -11,15 +11,20 @@
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import type { AppendRequest, NewEvent } from "../store/store.ts";
-import { checkContentType, checkMethod, checkUnsigned } from "./check-request.ts";
+import { checkContentType, checkMethod, checkUnsigned } from "../../kernel/http/check-request.ts";
+import { mediaType } from "../../kernel/http/decode.ts";
+import { createHeaderReader } from "../../kernel/http/header-reader.ts";
+import {
+  type IngestOutcome,
+  isRejection,
+  type Rejection,
+  rejection,
+} from "../../kernel/http/ingest-outcome.ts";
+import { type RateLimit, UNLIMITED } from "../../kernel/http/rate-limit.ts";
+import type { AppendRequest, NewEvent } from "../../kernel/store/store.ts";
 import { canBeSigned, checkSignature, checkSignatureHeaders } from "./check-signature.ts";
-import { mediaType } from "./decode.ts";
 import type { Endpoint, Endpoints } from "./endpoints.ts";
-import { createHeaderReader } from "./header-reader.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
-import { type IngestOutcome, isRejection, type Rejection, rejection } from "./ingest-outcome.ts";
-import { type RateLimit, UNLIMITED } from "./rate-limit.ts";
 import { readLargeWebhook, readWebhook } from "./read-webhook.ts";
 import { rejectWithoutTenant } from "./reject-without-tenant.ts";
 import type { SourceDefinition, Tenancy } from "./source.ts";

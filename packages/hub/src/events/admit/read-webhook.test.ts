@@ -2,13 +2,13 @@ import type { Evaluate, WebhookToRead } from "@signalbox/rules/flows/evaluation.
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect, it } from "vitest";
-import { utf8 } from "../lib/bytes.ts";
-import { testEvaluate } from "../sandbox/test-evaluate.ts";
-import { mediaType } from "./decode.ts";
-import { createHeaderReader } from "./header-reader.ts";
+import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { mediaType } from "../../kernel/http/decode.ts";
+import { createHeaderReader } from "../../kernel/http/header-reader.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import { sources } from "../sources/index.ts";
 import { readLargeWebhook, readWebhook } from "./read-webhook.ts";
 import type { SourceDefinition } from "./source.ts";
-import { sources } from "./sources/index.ts";
 
 const NOW = Date.UTC(2026, 0, 5);
 const LONG = "ü".repeat(LARGE_BYTES);

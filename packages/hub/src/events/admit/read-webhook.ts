@@ -5,12 +5,12 @@
 import type { Evaluate, WebhookToRead } from "@signalbox/rules/flows/evaluation.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { parseIfLarge } from "@signalbox/rules/large-json.ts";
-import type { Summary } from "../store/store.ts";
+import { MAX_ID, MAX_TYPE, textProblem } from "../../kernel/http/check-text.ts";
+import { createHeaderReader } from "../../kernel/http/header-reader.ts";
+import { type IngestOutcome, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
+import type { Summary } from "../../kernel/store/store.ts";
 import { checkSentAt } from "./check-signature.ts";
-import { MAX_ID, MAX_TYPE, textProblem } from "./check-text.ts";
 import type { VerifiedRequest } from "./extractor.ts";
-import { createHeaderReader } from "./header-reader.ts";
-import { type IngestOutcome, type Rejection, rejection } from "./ingest-outcome.ts";
 import { READ_TIMEOUT_MS, READ_WAIT_MS, rejectUnread } from "./reject-unread.ts";
 import { sanitizeSummary } from "./sanitize-summary.ts";
 import type { DecodedEvent, Installation, SourceDefinition } from "./source.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { parseNetworks } from "./addresses.ts";
-import type { CallbackRequest } from "./callback/admit-callback.ts";
+import { parseNetworks } from "../../kernel/http/addresses.ts";
+import type { CallbackRequest } from "../callback/admit-callback.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import {
   createReceiveRequest,

@@ -3,10 +3,10 @@
  * trusted proxies, and reads the endpoint from the path. While the hub is shutting down, it rejects
  * every request.
  */
-import { clientAddress, type TrustedProxy } from "./addresses.ts";
-import type { CallbackRequest } from "./callback/admit-callback.ts";
+import { clientAddress, type TrustedProxy } from "../../kernel/http/addresses.ts";
+import { type IngestOutcome, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
+import type { CallbackRequest } from "../callback/admit-callback.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
-import { type IngestOutcome, type Rejection, rejection } from "./ingest-outcome.ts";
 
 export const WEBHOOKS = "/webhooks/";
 /** The path to which MCP servers send the events of their triggers. */

@@ -1,5 +1,5 @@
 import type { EvaluationError } from "@signalbox/rules/flows/evaluation.ts";
-import { type Rejection, rejection } from "./ingest-outcome.ts";
+import { type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 
 /** The maximum time that a large body waits in the queue of the sandbox. */
 export const READ_WAIT_MS = 10_000;

@@ -2,7 +2,7 @@
  * The responses to webhooks that belong to no tenant, in the mode with one tenant per GitHub
  * account.
  */
-import { type Rejection, rejection } from "./ingest-outcome.ts";
+import { type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import type { NoTenant } from "./source.ts";
 
 const KEY_HINT =

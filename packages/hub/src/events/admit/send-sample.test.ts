@@ -1,16 +1,16 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { webHmacKey } from "../lib/hmac.ts";
-import { createIds } from "../lib/ids.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import type { Store } from "../store/store.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import type { IngestOutcome } from "../../kernel/http/ingest-outcome.ts";
+import { webHmacKey } from "../../kernel/lib/hmac.ts";
+import { createIds } from "../../kernel/lib/ids.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import { sources } from "../sources/index.ts";
 import { createEndpoints } from "./endpoints.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { createIngest } from "./ingest.ts";
-import type { IngestOutcome } from "./ingest-outcome.ts";
 import { createSendSample } from "./send-sample.ts";
-import { sources } from "./sources/index.ts";
 
 const START = Date.UTC(2026, 0, 5);
 let store: Store;

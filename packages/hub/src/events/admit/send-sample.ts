@@ -4,13 +4,14 @@
  * leaves the hub. Three checks are skipped, because the caller is authenticated: the sender's address,
  * the rate, and whether unsigned webhooks are allowed.
  */
-import { RequestError } from "../lib/request-error.ts";
-import type { SourceEndpoint, Store } from "../store/store.ts";
+
+import type { IngestOutcome } from "../../kernel/http/ingest-outcome.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { SourceEndpoint, Store } from "../../kernel/store/store.ts";
+import { encodeSample, makeSample } from "../sources/signed-sample.ts";
 import type { Endpoint, Endpoints } from "./endpoints.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
-import type { IngestOutcome } from "./ingest-outcome.ts";
 import type { SourceDefinition } from "./source.ts";
-import { encodeSample, makeSample } from "./sources/signed-sample.ts";
 
 interface SampleRequest {
   tenant: string;

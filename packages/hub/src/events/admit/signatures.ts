@@ -2,9 +2,9 @@
  * Signature schemes. A scheme both verifies and signs: `signalbox send` and the tests sign with it, so
  * both sides stay consistent.
  */
-import { equalBytes, fromBase64, fromHex, toBase64, toHex, utf8 } from "../lib/bytes.ts";
-import { type HmacKey, type MakeHmacKey, webHmacKey } from "../lib/hmac.ts";
-import type { MaybePromise } from "../lib/maybe-promise.ts";
+import { equalBytes, fromBase64, fromHex, toBase64, toHex, utf8 } from "../../kernel/lib/bytes.ts";
+import { type HmacKey, type MakeHmacKey, webHmacKey } from "../../kernel/lib/hmac.ts";
+import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
 
 /** The result of verifying a signature. */
 export type SignatureStatus = "valid" | "missing" | "malformed" | "mismatch" | "expired";

@@ -4,10 +4,15 @@
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { z } from "zod";
-import type { Summary } from "../store/store.ts";
-import { decodeObject } from "./decode.ts";
+import { decodeObject } from "../../kernel/http/decode.ts";
+import {
+  type IngestOutcome,
+  isRejection,
+  type Rejection,
+  rejection,
+} from "../../kernel/http/ingest-outcome.ts";
+import type { Summary } from "../../kernel/store/store.ts";
 import type { Extractor, ParsedRequest, VerifiedRequest } from "./extractor.ts";
-import { type IngestOutcome, isRejection, type Rejection, rejection } from "./ingest-outcome.ts";
 import type { SignatureScheme } from "./signatures.ts";
 
 /** One event of a request. */

@@ -1,9 +1,9 @@
 /** The checks of callbacks, their order, and the event that they return. */
 import { describe, expect, it } from "vitest";
-import { utf8 } from "../../lib/bytes.ts";
-import { testEvaluate } from "../../sandbox/test-evaluate.ts";
-import { isRejection, rejection, toAnswer } from "../ingest-outcome.ts";
-import { createRateLimit, REQUESTS_PER_FAILURE, UNLIMITED } from "../rate-limit.ts";
+import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { isRejection, rejection, toAnswer } from "../../kernel/http/ingest-outcome.ts";
+import { createRateLimit, REQUESTS_PER_FAILURE, UNLIMITED } from "../../kernel/http/rate-limit.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
 import {
   type AdmitCallbackOptions,
   type CallbackRequest,

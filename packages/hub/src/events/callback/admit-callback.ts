@@ -7,14 +7,14 @@
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import { bearerToken, TOKEN_TOO_LONG } from "../../lib/bearer-token.ts";
-import { checkContentEncoding } from "../check-request.ts";
-import { MAX_ID, textProblem } from "../check-text.ts";
-import { repeatedHeader } from "../header-reader.ts";
-import type { IncomingRequest } from "../incoming-request.ts";
-import { type AcceptedRequest, tooManyRequests } from "../ingest.ts";
-import { isRejection, type Rejection, rejection } from "../ingest-outcome.ts";
-import type { RateLimit } from "../rate-limit.ts";
+import { checkContentEncoding } from "../../kernel/http/check-request.ts";
+import { MAX_ID, textProblem } from "../../kernel/http/check-text.ts";
+import { repeatedHeader } from "../../kernel/http/header-reader.ts";
+import { isRejection, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
+import type { RateLimit } from "../../kernel/http/rate-limit.ts";
+import { bearerToken, TOKEN_TOO_LONG } from "../../kernel/lib/bearer-token.ts";
+import type { IncomingRequest } from "../admit/incoming-request.ts";
+import { type AcceptedRequest, tooManyRequests } from "../admit/ingest.ts";
 import { toEvent } from "./callback-event.ts";
 import type { CallbackToken, CallbackTokens } from "./callback-tokens.ts";
 import { parseCallback } from "./parse-callback.ts";

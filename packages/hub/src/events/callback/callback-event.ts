@@ -3,9 +3,9 @@
  * callback's `data`.
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { FoundCallbackToken } from "../../store/connection-store.ts";
-import type { NewEvent, Summary } from "../../store/store.ts";
-import { sanitizeSummary } from "../sanitize-summary.ts";
+import type { FoundCallbackToken } from "../../kernel/store/connection-store.ts";
+import type { NewEvent, Summary } from "../../kernel/store/store.ts";
+import { sanitizeSummary } from "../admit/sanitize-summary.ts";
 import { pickText } from "../sources/pick.ts";
 import { summarizePlain } from "../sources/plain-summary.ts";
 import type { Callback } from "./parse-callback.ts";

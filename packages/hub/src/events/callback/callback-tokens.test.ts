@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { sha256Hex } from "../../lib/hmac.ts";
-import type { FoundCallbackToken } from "../../store/connection-store.ts";
-import type { Notice } from "../../store/sql.ts";
-import { StoreFailed } from "../wrap-store-errors.ts";
+import { sha256Hex } from "../../kernel/lib/hmac.ts";
+import { StoreFailed } from "../../kernel/lib/wrap-store-errors.ts";
+import type { FoundCallbackToken } from "../../kernel/store/connection-store.ts";
+import type { Notice } from "../../kernel/store/sql.ts";
 import { CALLBACK_TOKEN_PREFIX, createCallbackTokens } from "./callback-tokens.ts";
 
 const TOKEN = CALLBACK_TOKEN_PREFIX + "a".repeat(43);

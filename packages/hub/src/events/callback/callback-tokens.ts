@@ -3,12 +3,12 @@
  * reveals nothing about other tokens. Tokens are cached for a few seconds. A change of connections or
  * triggers clears the cache, so that the removal of a trigger takes effect immediately.
  */
-import { BoundedMap } from "../../lib/bounded-map.ts";
-import type { Sha256Hex } from "../../lib/hmac.ts";
-import type { MaybePromise } from "../../lib/maybe-promise.ts";
-import type { ConnectionStore, FoundCallbackToken } from "../../store/connection-store.ts";
-import type { Store } from "../../store/store.ts";
-import { wrapStoreErrors } from "../wrap-store-errors.ts";
+import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
+import type { Sha256Hex } from "../../kernel/lib/hmac.ts";
+import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
+import { wrapStoreErrors } from "../../kernel/lib/wrap-store-errors.ts";
+import type { ConnectionStore, FoundCallbackToken } from "../../kernel/store/connection-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
 
 export const CALLBACK_TOKEN_PREFIX = "sbcb_";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { utf8 } from "../../lib/bytes.ts";
-import { isRejection } from "../ingest-outcome.ts";
+import { isRejection } from "../../kernel/http/ingest-outcome.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
 import { type Callback, parseCallback } from "./parse-callback.ts";
 
 const parse = (body: unknown) => parseCallback(utf8(JSON.stringify(body)));

@@ -1,10 +1,10 @@
 /** Parses the body of a callback: `{ type, data?, id?, timestamp? }`. Other fields are ignored. */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { utf8 } from "../../lib/bytes.ts";
-import { MAX_ID, MAX_TYPE, textProblem } from "../check-text.ts";
-import { asObject, decodeJson, decodeText } from "../decode.ts";
-import { isRejection, type Rejection, rejection } from "../ingest-outcome.ts";
-import { memberRange, toByteRanges } from "../json-text.ts";
+import { MAX_ID, MAX_TYPE, textProblem } from "../../kernel/http/check-text.ts";
+import { asObject, decodeJson, decodeText } from "../../kernel/http/decode.ts";
+import { isRejection, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import { memberRange, toByteRanges } from "../../kernel/lib/json-text.ts";
 
 export interface Callback {
   type: string;

@@ -1,8 +1,8 @@
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect, it } from "vitest";
-import { utf8 } from "../../lib/bytes.ts";
-import { testEvaluate } from "../../sandbox/test-evaluate.ts";
-import { isRejection } from "../ingest-outcome.ts";
+import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { isRejection } from "../../kernel/http/ingest-outcome.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
 import { toEvent } from "./callback-event.ts";
 import { parseCallback } from "./parse-callback.ts";
 import { readLargeCallback } from "./read-large-callback.ts";

@@ -1,9 +1,9 @@
 /** Parses and summarizes the large body of a callback in the sandbox. */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { parseIfLarge } from "@signalbox/rules/large-json.ts";
-import type { Summary } from "../../store/store.ts";
-import { isRejection, type Rejection } from "../ingest-outcome.ts";
-import { READ_TIMEOUT_MS, READ_WAIT_MS, rejectUnread } from "../reject-unread.ts";
+import { isRejection, type Rejection } from "../../kernel/http/ingest-outcome.ts";
+import type { Summary } from "../../kernel/store/store.ts";
+import { READ_TIMEOUT_MS, READ_WAIT_MS, rejectUnread } from "../admit/reject-unread.ts";
 import { summarizeCallback } from "./callback-event.ts";
 import { type Callback, parseCallback } from "./parse-callback.ts";
 

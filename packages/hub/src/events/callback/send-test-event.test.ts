@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { createIds } from "../../lib/ids.ts";
-import type { AppendRequest, AppendResult } from "../../store/store.ts";
+import { createIds } from "../../kernel/lib/ids.ts";
+import type { AppendRequest, AppendResult } from "../../kernel/store/store.ts";
 import { createSendTestEvent } from "./send-test-event.ts";
 
 const sample = { city: "Rome" };

@@ -3,10 +3,15 @@
  * can be explained like any other. The header `signalbox-test` marks it.
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { utf8 } from "../../lib/bytes.ts";
-import { RequestError } from "../../lib/request-error.ts";
-import type { AppendRequest, AppendResult, Store } from "../../store/store.ts";
-import { isRejection, overQuota, type Rejection, tenantDeleted } from "../ingest-outcome.ts";
+import {
+  isRejection,
+  overQuota,
+  type Rejection,
+  tenantDeleted,
+} from "../../kernel/http/ingest-outcome.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { AppendRequest, AppendResult, Store } from "../../kernel/store/store.ts";
 import { toEvent } from "./callback-event.ts";
 import { parseCallback } from "./parse-callback.ts";
 

@@ -2,8 +2,9 @@
 import { OutboundError, type OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import type { GrantedToken } from "../../kernel/access/granted-scopes.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import {
   appendEvents,
   appendInChunks,
@@ -11,11 +12,10 @@ import {
   SECOND,
   START,
   sampleEvent,
-} from "../store/contract/sample.ts";
-import type { Role } from "../store/people-store.ts";
-import type { NewEvent, NewSubscription, Store } from "../store/store.ts";
-import { createFeed } from "../stream/feed.ts";
-import type { GrantedToken } from "../tenants/granted-scopes.ts";
+} from "../../kernel/store/contract/sample.ts";
+import type { Role } from "../../kernel/store/people-store.ts";
+import type { NewEvent, NewSubscription, Store } from "../../kernel/store/store.ts";
+import { createFeed } from "../live/feed.ts";
 import { createDeliverer, type DelivererOptions } from "./deliverer.ts";
 import type { PostWebhook } from "./post-webhook.ts";
 

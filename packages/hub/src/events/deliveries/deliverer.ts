@@ -3,9 +3,9 @@
  * is no second queue. Processes share the subscriptions by leases. When a process dies, its leases
  * expire, and another process continues from the positions that were saved.
  */
-import { elapsedSince, type Instant, instant } from "../lib/elapsed.ts";
-import { createSemaphore } from "../lib/semaphore.ts";
-import type { Store } from "../store/store.ts";
+import { elapsedSince, type Instant, instant } from "../../kernel/lib/elapsed.ts";
+import { createSemaphore } from "../../kernel/lib/semaphore.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { type Delivery, type DeliveryContext, openDelivery } from "./delivery.ts";
 import { createRecorder } from "./recorder.ts";
 

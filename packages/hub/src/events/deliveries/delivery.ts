@@ -3,17 +3,18 @@
  * the events one by one, and advances the position when the endpoint has accepted an event or the event
  * is skipped. Only a few events are in memory; the others stay in the log until they can be sent.
  */
+
+import { grants, isActive } from "../../kernel/access/authorizer.ts";
+import type { GrantedToken } from "../../kernel/access/granted-scopes.ts";
+import { backoffMs } from "../../kernel/lib/backoff.ts";
+import { elapsedSince, type Instant, instant } from "../../kernel/lib/elapsed.ts";
+import type { Seal } from "../../kernel/lib/seal.ts";
+import type { Semaphore } from "../../kernel/lib/semaphore.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import type { DeliveryProgress, EventRow, Store, Subscription } from "../../kernel/store/store.ts";
+import type { TokenLookup } from "../../tokens/local-token.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
-import { backoffMs } from "../lib/backoff.ts";
-import { elapsedSince, type Instant, instant } from "../lib/elapsed.ts";
-import type { Seal } from "../lib/seal.ts";
-import type { Semaphore } from "../lib/semaphore.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { DeliveryProgress, EventRow, Store, Subscription } from "../store/store.ts";
-import type { Feed, Follower } from "../stream/feed.ts";
-import { grants, isActive } from "../tenants/authorizer.ts";
-import type { GrantedToken } from "../tenants/granted-scopes.ts";
-import type { TokenLookup } from "../tenants/local-token.ts";
+import type { Feed, Follower } from "../live/feed.ts";
 import { matchesFilter, toEventFilter } from "./event-filter.ts";
 import type { Envelope } from "./events-draft.ts";
 import { toOccurrence } from "./occurrence.ts";

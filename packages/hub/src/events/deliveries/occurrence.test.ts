@@ -1,8 +1,14 @@
 import { expect, it, onTestFinished } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import { allEvents, appendEvents, itemAt, START, sampleEvent } from "../store/contract/sample.ts";
-import type { NewEvent } from "../store/store.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import {
+  allEvents,
+  appendEvents,
+  itemAt,
+  START,
+  sampleEvent,
+} from "../../kernel/store/contract/sample.ts";
+import type { NewEvent } from "../../kernel/store/store.ts";
 import { MAX_BODY_BYTES, payloadSchema } from "./events-draft.ts";
 import { toOccurrence } from "./occurrence.ts";
 

@@ -1,7 +1,8 @@
 /** Converts events to the format that all subscribers get. */
-import { readPayload } from "../ingest/sources/read-payload.ts";
-import { utf8 } from "../lib/bytes.ts";
-import type { EventRow, Store } from "../store/store.ts";
+
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import type { EventRow, Store } from "../../kernel/store/store.ts";
+import { readPayload } from "../sources/read-payload.ts";
 import { eventName } from "./event-filter.ts";
 import { MAX_BODY_BYTES, type Occurrence } from "./events-draft.ts";
 

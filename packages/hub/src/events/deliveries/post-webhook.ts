@@ -1,7 +1,7 @@
 /** Sends a signed POST to a subscriber. Redirects are not followed: their target is not verified. */
 import type { GuardedFetch, OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
-import { utf8 } from "../lib/bytes.ts";
-import type { MakeHmacKey } from "../lib/hmac.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import type { MakeHmacKey } from "../../kernel/lib/hmac.ts";
 import { type Envelope, type Occurrence, SUBSCRIPTION_HEADER } from "./events-draft.ts";
 import { signWebhook } from "./standard-webhook.ts";
 

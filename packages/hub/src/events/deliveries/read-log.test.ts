@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { type Cursor, encodeCursor } from "../inbox/cursor.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import {
   appendEvents,
   appendInChunks,
@@ -11,7 +10,8 @@ import {
   START,
   sampleEvent,
   sampleEvents,
-} from "../store/contract/sample.ts";
+} from "../../kernel/store/contract/sample.ts";
+import { type Cursor, encodeCursor } from "../inbox/cursor.ts";
 import type { EventFilter } from "./event-filter.ts";
 import { findStart, readLog } from "./read-log.ts";
 

@@ -2,9 +2,10 @@
  * Reads matching events after a cursor from the logs of several tenants, oldest first. One call scans
  * a limited number of rows. If matches are rare, a call may find none and still advance the cursor.
  */
+
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { EventRow, Store } from "../../kernel/store/store.ts";
 import { type Cursor, decodeCursor, predatesFailover } from "../inbox/cursor.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { EventRow, Store } from "../store/store.ts";
 import { type EventFilter, matchesFilter } from "./event-filter.ts";
 
 type Log = Pick<Store, "getTenant" | "listEvents">;

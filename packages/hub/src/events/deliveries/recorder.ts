@@ -2,9 +2,9 @@
  * Saves the progress of all deliveries in few transactions. It pauses between two transactions, so that
  * incoming webhooks can use the disk, and batches the progress that is recorded during the pause.
  */
-import { createBatcher } from "../lib/batcher.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { DeliveryProgress, SubscriptionStore } from "../store/store.ts";
+import { createBatcher } from "../../kernel/lib/batcher.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import type { DeliveryProgress, SubscriptionStore } from "../../kernel/store/store.ts";
 
 export interface RecorderOptions {
   store: Pick<SubscriptionStore, "recordProgress">;

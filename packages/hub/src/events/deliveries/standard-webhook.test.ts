@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
 import { describe, expect, it } from "vitest";
-import { nodeHmacKey } from "../hosts/node/hmac.ts";
-import { utf8 } from "../lib/bytes.ts";
-import { webHmacKey } from "../lib/hmac.ts";
+import { nodeHmacKey } from "../../hosts/node/hmac.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import { webHmacKey } from "../../kernel/lib/hmac.ts";
 import { signWebhook, webhookSecretError } from "./standard-webhook.ts";
 
 const secretOf = (bytes: number) => `whsec_${randomBytes(bytes).toString("base64")}`;

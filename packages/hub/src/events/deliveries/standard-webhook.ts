@@ -1,7 +1,8 @@
 /** Signs outbound webhooks as https://www.standardwebhooks.com specifies. */
-import { makeSigningKey, standardSignature } from "../ingest/signatures.ts";
-import { fromBase64, toBase64 } from "../lib/bytes.ts";
-import type { MakeHmacKey } from "../lib/hmac.ts";
+
+import { fromBase64, toBase64 } from "../../kernel/lib/bytes.ts";
+import type { MakeHmacKey } from "../../kernel/lib/hmac.ts";
+import { makeSigningKey, standardSignature } from "../admit/signatures.ts";
 
 const PREFIX = "whsec_";
 const MIN_BYTES = 24;

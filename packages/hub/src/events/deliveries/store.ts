@@ -1,12 +1,12 @@
 /** Webhook subscriptions, their delivery progress and their leases. */
-import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
+import { type Dialect, first, query, type Value, type Verb } from "../../kernel/store/sql.ts";
 import type {
   DeliveryProgress,
   Lease,
   NewSubscription,
   PutSubscriptionOptions,
   Subscription,
-} from "../store.ts";
+} from "../../kernel/store/store.ts";
 
 interface SubscriptionRow
   extends Omit<Subscription, "tenants" | "arguments" | "positions" | "gap"> {

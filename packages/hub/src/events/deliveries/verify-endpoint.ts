@@ -1,6 +1,6 @@
 /** Verifies that an endpoint agrees to receive webhooks: it must return a challenge. */
 import { OutboundError, type OutboundErrorCode } from "@signalbox/rules/flows/outbound.ts";
-import { equalBytes, utf8 } from "../lib/bytes.ts";
+import { equalBytes, utf8 } from "../../kernel/lib/bytes.ts";
 import type { CallbackReason } from "./events-draft.ts";
 import type { Endpoint, PostWebhook } from "./post-webhook.ts";
 

@@ -1,12 +1,13 @@
 /**
  * Creates webhook endpoints of a tenant. Each has a key in its URL, and secrets that can be rotated.
  */
-import { sources } from "../ingest/sources/index.ts";
-import { toBase64 } from "../lib/bytes.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { Seal } from "../lib/seal.ts";
-import type { SourceEndpoint, SourceSecret, Store } from "../store/store.ts";
-import { randomSecret } from "./tokens.ts";
+
+import { toBase64 } from "../../kernel/lib/bytes.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { Seal } from "../../kernel/lib/seal.ts";
+import type { SourceEndpoint, SourceSecret, Store } from "../../kernel/store/store.ts";
+import { randomSecret } from "../../tokens/tokens.ts";
+import { sources } from "../sources/index.ts";
 
 const HOUR_MS = 3_600_000;
 export const MAX_GRACE_HOURS = 87_600;

@@ -1,8 +1,8 @@
 /** Sends sample webhooks, to try a hub without a sender. */
 import { z } from "zod";
-import { toAnswer } from "../ingest/ingest-outcome.ts";
-import type { SendSample } from "../ingest/send-sample.ts";
-import { defineRoute, type Route } from "./route.ts";
+import { toAnswer } from "../../kernel/http/ingest-outcome.ts";
+import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import type { SendSample } from "../admit/send-sample.ts";
 
 const text = z.string().min(1, "must not be empty").max(200);
 

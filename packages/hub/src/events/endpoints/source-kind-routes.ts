@@ -1,15 +1,15 @@
 /** Lists the kinds of senders, the types of recent events, and the counts of rejected requests. */
 import { z } from "zod";
-import type { RejectionCounts } from "../ingest/rejection-counts.ts";
-import { secretVariable } from "../ingest/secret-variable.ts";
-import type { SourceDefinition } from "../ingest/source.ts";
-import { githubSampleTypes } from "../ingest/sources/github-sample.ts";
-import { sources } from "../ingest/sources/index.ts";
-import type { Store } from "../store/store.ts";
-import type { TokenLookup } from "../tenants/local-token.ts";
-import { assertForAllTenants } from "./for-all-tenants.ts";
-import { defineRoute, type Route } from "./route.ts";
-import { iso } from "./views.ts";
+import { iso } from "../../flows/views.ts";
+import { assertForAllTenants } from "../../kernel/access/for-all-tenants.ts";
+import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import type { TokenLookup } from "../../tokens/local-token.ts";
+import type { RejectionCounts } from "../admit/rejection-counts.ts";
+import { secretVariable } from "../admit/secret-variable.ts";
+import type { SourceDefinition } from "../admit/source.ts";
+import { githubSampleTypes } from "../sources/github-sample.ts";
+import { sources } from "../sources/index.ts";
 
 const tag = "sources";
 

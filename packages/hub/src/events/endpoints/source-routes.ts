@@ -1,19 +1,19 @@
 /** Routes of webhook endpoints and their signing secrets, which can be written but not read. */
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
-import { RequestError } from "../lib/request-error.ts";
-import type { SourceEndpoint, Store } from "../store/store.ts";
-import { MIN_SECRET_LENGTH, SHORT_SECRET } from "../tenants/secret-length.ts";
+import { iso, isoOrNull } from "../../flows/views.ts";
+import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import { MIN_SECRET_LENGTH, SHORT_SECRET } from "../../kernel/lib/secret-length.ts";
+import type { SourceEndpoint, Store } from "../../kernel/store/store.ts";
+import { EVERY_TENANT } from "../../tokens/tokens.ts";
 import {
   checkConfig,
   type createSources,
   GRACE_HOURS,
   MAX_GRACE_HOURS,
   webhookPath,
-} from "../tenants/sources.ts";
-import { EVERY_TENANT } from "../tenants/tokens.ts";
-import { defineRoute, type Route } from "./route.ts";
-import { iso, isoOrNull } from "./views.ts";
+} from "./endpoints.ts";
 
 const tag = "sources";
 const scope = "admin" as const;

@@ -1,6 +1,6 @@
 /** Webhook endpoints that belong to one tenant. The caller encrypts their secrets. */
-import { query, type Verb } from "../sql.ts";
-import type { SourceEndpoint, SourceSecret } from "../store.ts";
+import { query, type Verb } from "../../kernel/store/sql.ts";
+import type { SourceEndpoint, SourceSecret } from "../../kernel/store/store.ts";
 
 interface SourceRow extends Omit<SourceEndpoint, "config" | "secrets"> {
   config: string;

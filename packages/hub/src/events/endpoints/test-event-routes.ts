@@ -1,12 +1,12 @@
 /** Routes that store test events, to test a trigger without its sender. */
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
-import type { SendTestEvent } from "../ingest/callback/send-test-event.ts";
-import { isRejection, type Rejection, toAnswer } from "../ingest/ingest-outcome.ts";
-import type { SendSample } from "../ingest/send-sample.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { Store } from "../store/store.ts";
-import { defineRoute, type Route } from "./route.ts";
+import { isRejection, type Rejection, toAnswer } from "../../kernel/http/ingest-outcome.ts";
+import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import type { SendSample } from "../admit/send-sample.ts";
+import type { SendTestEvent } from "../callback/send-test-event.ts";
 
 export interface TestEventRoutes {
   store: Pick<Store, "getConnection" | "listSources">;

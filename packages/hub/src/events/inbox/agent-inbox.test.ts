@@ -1,11 +1,11 @@
 import { expect, it, onTestFinished } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { createInbox } from "../inbox/inbox.ts";
-import type { Explainer } from "../runs/explain.ts";
-import { testEvaluate } from "../sandbox/test-evaluate.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import { appendRequest, sampleEvents } from "../store/contract/sample.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import type { Explainer } from "../../flows/matching/explain.ts";
+import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { appendRequest, sampleEvents } from "../../kernel/store/contract/sample.ts";
 import { createAgentInbox } from "./agent-inbox.ts";
+import { createInbox } from "./inbox.ts";
 
 async function setUp() {
   const store = openSqlite(`${tempFolder()}/x.db`);

@@ -1,13 +1,13 @@
 /** The inbox tools for `Agent` nodes. They read and change only events of the run's tenant. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { Inbox } from "../inbox/inbox.ts";
-import { messageWithField, RequestError } from "../lib/request-error.ts";
-import type { Explainer } from "../runs/explain.ts";
-import type { InboxTools } from "../runs/node-services.ts";
-import type { Access } from "../tenants/authorizer.ts";
+import type { Explainer } from "../../flows/matching/explain.ts";
+import type { InboxTools } from "../../flows/runs/node-services.ts";
+import type { Access } from "../../kernel/access/authorizer.ts";
+import { messageWithField, RequestError } from "../../kernel/lib/request-error.ts";
+import { unexpectedError } from "../../kernel/mcp/sdk-errors.ts";
+import type { ToolContext } from "../../kernel/mcp/tool.ts";
+import type { Inbox } from "./inbox.ts";
 import { inboxTools } from "./inbox-tools.ts";
-import { unexpectedError } from "./sdk-errors.ts";
-import type { ToolContext } from "./tool.ts";
 
 export interface AgentInboxOptions {
   inbox: Inbox;

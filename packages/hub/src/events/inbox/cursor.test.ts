@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { pollParams } from "../deliver/events-draft.ts";
-import { inboxTools } from "../mcp/inbox-tools.ts";
-import { MAX_TENANTS, tenantsError } from "../tenants/tokens.ts";
+import { MAX_TENANTS, tenantsError } from "../../tokens/tokens.ts";
+import { pollParams } from "../deliveries/events-draft.ts";
 import { decodeCursor, encodeCursor, predatesFailover } from "./cursor.ts";
+import { inboxTools } from "./inbox-tools.ts";
 
 const anySeq = fc.nat(1_000_000_000);
 

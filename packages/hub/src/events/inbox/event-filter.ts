@@ -1,8 +1,8 @@
 /** The filters for events: query parameters of lists, and the selection of a bulk action. */
 import { z } from "zod";
-import { EVENT_OUTCOMES, type EventOutcome } from "../inbox/event-view.ts";
-import { type Inbox, MAX_SCANS } from "../inbox/inbox.ts";
-import { RequestError } from "../lib/request-error.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import { EVENT_OUTCOMES, type EventOutcome } from "./event-view.ts";
+import { type Inbox, MAX_SCANS } from "./inbox.ts";
 
 const text = z.string().max(200, "must have at most 200 characters");
 const time = z.iso.datetime({

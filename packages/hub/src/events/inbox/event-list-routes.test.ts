@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { Inbox } from "../inbox/inbox.ts";
-import { RequestError } from "../lib/request-error.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
 import { eventListRoutes } from "./event-list-routes.ts";
+import type { Inbox } from "./inbox.ts";
 
 test("a bulk replay returns the ids of events that are unknown, or that the hub was too busy to replay", async () => {
   const find = async (_: readonly string[], id: string) => {

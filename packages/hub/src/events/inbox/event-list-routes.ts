@@ -1,14 +1,14 @@
 /** Routes that list events, and that change or replay many events. */
 import { z } from "zod";
-import { itemSchema } from "../inbox/event-schema.ts";
-import { itemView } from "../inbox/event-view.ts";
-import type { Inbox } from "../inbox/inbox.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { Explainer } from "../runs/explain.ts";
-import { allows } from "../tenants/authorizer.ts";
+import type { Explainer } from "../../flows/matching/explain.ts";
+import { limitQuery, pageOf } from "../../flows/views.ts";
+import { allows } from "../../kernel/access/authorizer.ts";
+import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
 import { filterFields, listFiltered } from "./event-filter.ts";
-import { defineRoute, type Route } from "./route.ts";
-import { limitQuery, pageOf } from "./views.ts";
+import { itemSchema } from "./event-schema.ts";
+import { itemView } from "./event-view.ts";
+import type { Inbox } from "./inbox.ts";
 
 const tag = "events";
 

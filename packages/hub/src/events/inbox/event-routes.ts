@@ -1,18 +1,18 @@
 /** Routes of single events: get, claim, release, mark as processed, replay, explain. */
 import { z } from "zod";
+import type { Explainer } from "../../flows/matching/explain.ts";
+import { limitWithDefault, pageOf } from "../../flows/views.ts";
+import { defineRoute, NO_STORE, type Route } from "../../kernel/http/route.ts";
+import { eventListRoutes } from "./event-list-routes.ts";
 import {
   claimedSchema,
   explainedSchema,
   itemSchema,
   partSchema,
   reasonSchema,
-} from "../inbox/event-schema.ts";
-import type { JsonBody } from "../inbox/event-view.ts";
-import type { Inbox } from "../inbox/inbox.ts";
-import type { Explainer } from "../runs/explain.ts";
-import { eventListRoutes } from "./event-list-routes.ts";
-import { defineRoute, NO_STORE, type Route } from "./route.ts";
-import { limitWithDefault, pageOf } from "./views.ts";
+} from "./event-schema.ts";
+import type { JsonBody } from "./event-view.ts";
+import type { Inbox } from "./inbox.ts";
 
 const tag = "events";
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { utf8 } from "../lib/bytes.ts";
-import type { EventRow } from "../store/store.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import type { EventRow } from "../../kernel/store/store.ts";
 import { summarySchema } from "./event-schema.ts";
 import { eventView, serializeEvent, summaryView } from "./event-view.ts";
 

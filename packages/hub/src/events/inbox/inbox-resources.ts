@@ -1,10 +1,10 @@
 /** The inbox as resources: its status, and one resource for each event. */
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
-import type { Inbox } from "../inbox/inbox.ts";
-import type { ReserveBytes } from "../inbox/response-budget.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { Access } from "../tenants/authorizer.ts";
-import { EVENT_URI_PREFIX, INBOX_URI } from "./resource-changes.ts";
+import type { Access } from "../../kernel/access/authorizer.ts";
+import type { ReserveBytes } from "../../kernel/http/response-budget.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import { EVENT_URI_PREFIX, INBOX_URI } from "../../kernel/mcp/resource-changes.ts";
+import type { Inbox } from "./inbox.ts";
 
 const JSON_TYPE = "application/json";
 

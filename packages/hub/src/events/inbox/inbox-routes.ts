@@ -3,20 +3,24 @@
  * servers. All of them require a token, and reject requests from web pages of other origins.
  */
 import type { Context, Hono } from "hono";
-import type { JsonBody } from "../inbox/event-view.ts";
-import type { Inbox } from "../inbox/inbox.ts";
-import type { ReserveBytes } from "../inbox/response-budget.ts";
-import { MAX_DISCARDED_BYTES, MAX_MARKING_BYTES } from "../lib/limits.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { AppServers } from "../mcp/app-server.ts";
-import type { InboxServer } from "../mcp/inbox-server.ts";
-import type { Scope } from "../store/store.ts";
-import { type Access, Denied, type Requirement } from "../tenants/authorizer.ts";
-import type { AuthorizeRequest } from "./authorize-request.ts";
-import { createByteReservations } from "./byte-reservations.ts";
-import { inboxQuery, markProcessedBody } from "./described-routes.ts";
-import { deniedResponse, errorResponse, problemResponse } from "./problem-response.ts";
-import { readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
+import { inboxQuery, markProcessedBody } from "../../described-routes.ts";
+import type { AppServers } from "../../flows/tools/app-server.ts";
+import type { AuthorizeRequest } from "../../kernel/access/authorize-request.ts";
+import { type Access, Denied, type Requirement } from "../../kernel/access/authorizer.ts";
+import { createByteReservations } from "../../kernel/http/byte-reservations.ts";
+import {
+  deniedResponse,
+  errorResponse,
+  problemResponse,
+} from "../../kernel/http/problem-response.ts";
+import { readJson, TOO_LARGE, tooLargeMessage } from "../../kernel/http/read-json.ts";
+import type { ReserveBytes } from "../../kernel/http/response-budget.ts";
+import { MAX_DISCARDED_BYTES, MAX_MARKING_BYTES } from "../../kernel/lib/limits.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { Scope } from "../../kernel/store/store.ts";
+import type { InboxServer } from "../../mcp/inbox-server.ts";
+import type { JsonBody } from "./event-view.ts";
+import type { Inbox } from "./inbox.ts";
 
 export interface InboxRoutes {
   authorizeRequest: AuthorizeRequest;

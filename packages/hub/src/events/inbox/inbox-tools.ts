@@ -1,13 +1,19 @@
 /** The tools of the inbox. */
 import { z } from "zod";
-import { MAX_CURSOR } from "../inbox/cursor.ts";
-import { explainedSchema, partSchema, statusSchema, summarySchema } from "../inbox/event-schema.ts";
-import { outcomeOf, type SummaryView, summaryView } from "../inbox/event-view.ts";
-import { type EventPage, type EventPart, MAX_PART_BYTES } from "../inbox/inbox.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { EventRow } from "../store/store.ts";
-import { fitItems, max_bytes, nextPageNote, pageBudget, resultBytes } from "./result-budget.ts";
-import { defineTool, type Tool, type ToolResult } from "./tool.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import {
+  fitItems,
+  max_bytes,
+  nextPageNote,
+  pageBudget,
+  resultBytes,
+} from "../../kernel/mcp/result-budget.ts";
+import { defineTool, type Tool, type ToolResult } from "../../kernel/mcp/tool.ts";
+import type { EventRow } from "../../kernel/store/store.ts";
+import { MAX_CURSOR } from "./cursor.ts";
+import { explainedSchema, partSchema, statusSchema, summarySchema } from "./event-schema.ts";
+import { outcomeOf, type SummaryView, summaryView } from "./event-view.ts";
+import { type EventPage, type EventPart, MAX_PART_BYTES } from "./inbox.ts";
 
 const limit = z
   .int("must be an integer")

@@ -1,9 +1,9 @@
 import { expect, it, onTestFinished } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { testEvaluate } from "../sandbox/test-evaluate.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import { appendRequest, sampleEvents } from "../store/contract/sample.ts";
-import type { Store } from "../store/store.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { appendRequest, sampleEvents } from "../../kernel/store/contract/sample.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { createInbox } from "./inbox.ts";
 
 /** Stores this number of events for each tenant. Returns a function that claims events, and returns their tenants. */

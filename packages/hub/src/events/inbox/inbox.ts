@@ -6,12 +6,13 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import type { PayloadPart } from "@signalbox/rules/match/payload-part.ts";
-import { utf8 } from "../lib/bytes.ts";
-import { isId } from "../lib/ids.ts";
-import { largestFitting } from "../lib/largest-fitting.ts";
-import { RequestError } from "../lib/request-error.ts";
-import { yieldToEventLoop } from "../lib/yield-to-event-loop.ts";
-import type { EventQuery, EventRow, Page, Store } from "../store/store.ts";
+import type { ReserveBytes } from "../../kernel/http/response-budget.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import { isId } from "../../kernel/lib/ids.ts";
+import { largestFitting } from "../../kernel/lib/largest-fitting.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import { yieldToEventLoop } from "../../kernel/lib/yield-to-event-loop.ts";
+import type { EventQuery, EventRow, Page, Store } from "../../kernel/store/store.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 import {
   claimedView,
@@ -28,7 +29,6 @@ import {
 } from "./event-view.ts";
 import { createLargeReads } from "./large-reads.ts";
 import { createPayloadReader } from "./payload-reader.ts";
-import type { ReserveBytes } from "./response-budget.ts";
 
 /** The maximum number of queries for one page of a search. Each query scans a part of the log. */
 export const MAX_SCANS = 10;

@@ -3,9 +3,9 @@
  * until the work with it has settled, even if the client disconnects earlier.
  */
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import { RequestError } from "../lib/request-error.ts";
-import { createSemaphore } from "../lib/semaphore.ts";
-import type { EventRow } from "../store/store.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import { createSemaphore } from "../../kernel/lib/semaphore.ts";
+import type { EventRow } from "../../kernel/store/store.ts";
 
 const MIB = 1024 * 1024;
 /** More than two of the largest payloads, which have 25 MiB. */

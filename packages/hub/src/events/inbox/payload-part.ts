@@ -5,7 +5,7 @@ import type {
   PayloadConditions,
   PayloadPart,
 } from "@signalbox/rules/match/payload-part.ts";
-import { utf8 } from "../lib/bytes.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
 
 /**
  * Reads a part of a payload. Undefined if the payload has no value at the path. `text` is the JSON of

@@ -1,9 +1,9 @@
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { utf8 } from "../lib/bytes.ts";
-import { testEvaluate } from "../sandbox/test-evaluate.ts";
-import type { EventRow, Payload } from "../store/store.ts";
+import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import type { EventRow, Payload } from "../../kernel/store/store.ts";
 import { createLargeReads } from "./large-reads.ts";
 import { createPayloadReader } from "./payload-reader.ts";
 

@@ -10,12 +10,12 @@ import type {
   PayloadConditions,
   PayloadPart,
 } from "@signalbox/rules/match/payload-part.ts";
-import { isStoredAsJson, loadPayload } from "../ingest/sources/load-payload.ts";
-import { readWithText } from "../ingest/sources/read-payload.ts";
-import { RequestError } from "../lib/request-error.ts";
-import { areFulfilled, readPart, slicePart } from "../sandbox/payload-part.ts";
-import type { EventRow, Payload, Store } from "../store/store.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { EventRow, Payload, Store } from "../../kernel/store/store.ts";
+import { isStoredAsJson, loadPayload } from "../sources/load-payload.ts";
+import { readWithText } from "../sources/read-payload.ts";
 import type { LargeReads } from "./large-reads.ts";
+import { areFulfilled, readPart, slicePart } from "./payload-part.ts";
 
 export interface PayloadReaderOptions {
   store: Pick<Store, "getPayload" | "slicePayload">;

@@ -1,13 +1,13 @@
 import { expect, it, onTestFinished } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { createInbox } from "../inbox/inbox.ts";
-import { createLargeReads } from "../inbox/large-reads.ts";
-import { RequestError } from "../lib/request-error.ts";
-import { testEvaluate } from "../sandbox/test-evaluate.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import { appendRequest, sampleEvent } from "../store/contract/sample.ts";
-import type { EventRow } from "../store/store.ts";
-import { createFeed } from "../stream/feed.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import { appendRequest, sampleEvent } from "../../kernel/store/contract/sample.ts";
+import type { EventRow } from "../../kernel/store/store.ts";
+import { createFeed } from "../live/feed.ts";
+import { createInbox } from "./inbox.ts";
+import { createLargeReads } from "./large-reads.ts";
 import { createWaits, type Wait, type WaitsOptions } from "./wait-for-event.ts";
 
 const utf8 = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));

@@ -5,13 +5,13 @@
 
 import { parsePath } from "@signalbox/rules/match/path.ts";
 import type { PayloadConditions } from "@signalbox/rules/match/payload-part.ts";
-import type { Inbox } from "../inbox/inbox.ts";
-import { findEvictable, ownerOfAccess } from "../lib/fair-share.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { EventRow } from "../store/store.ts";
-import type { Feed, Follower } from "../stream/feed.ts";
-import type { Access, Authorizer } from "../tenants/authorizer.ts";
-import { createSharedPayloads } from "./shared-payloads.ts";
+import type { Access, Authorizer } from "../../kernel/access/authorizer.ts";
+import { findEvictable, ownerOfAccess } from "../../kernel/lib/fair-share.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import { createSharedPayloads } from "../../kernel/mcp/shared-payloads.ts";
+import type { EventRow } from "../../kernel/store/store.ts";
+import type { Feed, Follower } from "../live/feed.ts";
+import type { Inbox } from "./inbox.ts";
 
 export interface Wait {
   type?: string | undefined;

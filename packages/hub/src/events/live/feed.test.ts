@@ -1,10 +1,16 @@
 import Database from "better-sqlite3";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import { appendEvents, DAY, itemAt, START, sampleEvent } from "../store/contract/sample.ts";
-import type { Notice } from "../store/sql.ts";
-import type { EventRow, Store } from "../store/store.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import {
+  appendEvents,
+  DAY,
+  itemAt,
+  START,
+  sampleEvent,
+} from "../../kernel/store/contract/sample.ts";
+import type { Notice } from "../../kernel/store/sql.ts";
+import type { EventRow, Store } from "../../kernel/store/store.ts";
 import { createFeed, type Filter, type Follower } from "./feed.ts";
 
 type FeedStore = Pick<Store, "getTenant" | "listEvents" | "subscribe">;

@@ -4,8 +4,8 @@
  * not write to it. When the connection drains, the feed continues from the cursor, with events from the
  * shared cache (the tail) or from the log. So a slow client does not slow down other followers.
  */
-import type { Notice } from "../store/sql.ts";
-import type { EventRow, Store } from "../store/store.ts";
+import type { Notice } from "../../kernel/store/sql.ts";
+import type { EventRow, Store } from "../../kernel/store/store.ts";
 import { openTail, type Tail } from "./tail.ts";
 
 export interface Filter {

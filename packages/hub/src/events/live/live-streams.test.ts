@@ -1,10 +1,10 @@
 /** Live streams without a transport. hosts/node/live.test.ts tests them on real sockets. */
 import { expect, it } from "vitest";
-import { createTestTimers } from "../lib/test-timers.ts";
-import { socketEncoder } from "../stream/message-encoder.ts";
-import type { Access } from "../tenants/authorizer.ts";
-import { createStreamSlots } from "../tenants/stream-slots.ts";
+import type { Access } from "../../kernel/access/authorizer.ts";
+import { createStreamSlots } from "../../kernel/access/stream-slots.ts";
+import { createTestTimers } from "../../kernel/lib/test-timers.ts";
 import { createLiveStreams, isAnswer, type LiveConnection } from "./live-streams.ts";
+import { socketEncoder } from "./message-encoder.ts";
 
 const access: Access = { token: "t", name: "t", scopes: ["inbox:read"], tenants: ["acme"] };
 

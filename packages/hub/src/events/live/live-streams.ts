@@ -3,19 +3,20 @@
  * feed, sends heartbeats, and disconnects clients whose token is no longer valid or that stopped reading.
  * The host provides a `LiveConnection` for each client: Server-Sent Events or a WebSocket.
  */
+
+import type { AuthorizeRequest } from "../../kernel/access/authorize-request.ts";
+import { type Access, allows, Denied, roleHint } from "../../kernel/access/authorizer.ts";
+import { type StreamSlots, TOO_MANY_STREAMS } from "../../kernel/access/stream-slots.ts";
+import type { Answer } from "../../kernel/http/ingest-outcome.ts";
+import { DENIED_TITLES } from "../../kernel/http/problem-response.ts";
+import { separateQueryToken } from "../../kernel/http/query-token.ts";
+import { PROBLEM_TYPE, problem } from "../../kernel/lib/problem.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import { RETRY_AFTER_S } from "../../kernel/store/storage-unavailable.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { decodeCursor, predatesFailover } from "../inbox/cursor.ts";
-import type { Answer } from "../ingest/ingest-outcome.ts";
-import { PROBLEM_TYPE, problem } from "../lib/problem.ts";
-import type { Timers } from "../lib/timers.ts";
-import { RETRY_AFTER_S } from "../store/storage-unavailable.ts";
-import type { Store } from "../store/store.ts";
-import type { Feed, Filter, Follower } from "../stream/feed.ts";
-import { type MessageEncoder, streamLogId } from "../stream/message-encoder.ts";
-import { type Access, allows, Denied, roleHint } from "../tenants/authorizer.ts";
-import { type StreamSlots, TOO_MANY_STREAMS } from "../tenants/stream-slots.ts";
-import type { AuthorizeRequest } from "./authorize-request.ts";
-import { DENIED_TITLES } from "./problem-response.ts";
-import { separateQueryToken } from "./query-token.ts";
+import type { Feed, Filter, Follower } from "./feed.ts";
+import { type MessageEncoder, streamLogId } from "./message-encoder.ts";
 import { followTab, type TabRequest, type TabStreamOptions } from "./tab-stream.ts";
 import { parseTopics } from "./tab-topics.ts";
 

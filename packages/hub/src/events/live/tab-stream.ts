@@ -4,16 +4,17 @@
  * edits are hints that the tab must load data again. Hints are merged, and those for a full connection
  * are sent when it drains.
  */
+
+import type { RunChange } from "../../flows/runs/follow-run.ts";
+import { viewRun, viewStep } from "../../flows/views.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import type { Notice } from "../../kernel/store/sql.ts";
+import type { EventRow, Store } from "../../kernel/store/store.ts";
 import { type Cursor, encodeCursor } from "../inbox/cursor.ts";
 import { itemView } from "../inbox/event-view.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { RunChange } from "../runs/follow-run.ts";
-import type { Notice } from "../store/sql.ts";
-import type { EventRow, Store } from "../store/store.ts";
-import type { Feed, Follower } from "../stream/feed.ts";
+import type { Feed, Follower } from "./feed.ts";
 import type { LiveConnection } from "./live-streams.ts";
 import type { TabTopics } from "./tab-topics.ts";
-import { viewRun, viewStep } from "./views.ts";
 
 export interface TabStreamOptions {
   feed: Feed;

@@ -2,7 +2,7 @@
  * A cache of the newest events in one tenant's log, shared by all followers of the log. A follower
  * whose cursor is before the cached events reads the log itself.
  */
-import type { EventRow, Store } from "../store/store.ts";
+import type { EventRow, Store } from "../../kernel/store/store.ts";
 
 const PAGE_SIZE = 500;
 /** When the cache has more than twice as many events, only this many are kept. */

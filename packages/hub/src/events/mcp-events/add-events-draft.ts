@@ -1,6 +1,11 @@
 /** Registers the methods of MCP Events on an SDK server, and maps errors to its error codes. */
 import { ProtocolError, type Server } from "@modelcontextprotocol/server";
 import { z } from "zod";
+import { toProtocolError } from "../../flows/tools/app-results.ts";
+import type { Access } from "../../kernel/access/authorizer.ts";
+import { messageWithField, RequestError } from "../../kernel/lib/request-error.ts";
+import { backPressureOf } from "../../kernel/mcp/back-pressure.ts";
+import { requestContextOf } from "../../kernel/mcp/request-context.ts";
 import {
   CODES,
   listParams,
@@ -9,12 +14,7 @@ import {
   streamParams,
   subscribeParams,
   unsubscribeParams,
-} from "../../deliver/events-draft.ts";
-import { messageWithField, RequestError } from "../../lib/request-error.ts";
-import type { Access } from "../../tenants/authorizer.ts";
-import { toProtocolError } from "../app-results.ts";
-import { backPressureOf } from "../back-pressure.ts";
-import { requestContextOf } from "../request-context.ts";
+} from "../deliveries/events-draft.ts";
 import type { EventsContext, EventsRequestContext } from "./context.ts";
 import { EventsError } from "./events-error.ts";
 import { listEventTypes } from "./list.ts";

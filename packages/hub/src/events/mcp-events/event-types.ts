@@ -5,17 +5,17 @@
  */
 
 import { z } from "zod";
+import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
+import type { EventRow, Store } from "../../kernel/store/store.ts";
 import {
   type EventFilter,
   eventName,
   type Narrowing,
   toEventFilter,
-} from "../../deliver/event-filter.ts";
-import { argumentsSchema, payloadSchema } from "../../deliver/events-draft.ts";
-import { githubTypes } from "../../ingest/sources/github-types.ts";
-import { sources } from "../../ingest/sources/index.ts";
-import { BoundedMap } from "../../lib/bounded-map.ts";
-import type { EventRow, Store } from "../../store/store.ts";
+} from "../deliveries/event-filter.ts";
+import { argumentsSchema, payloadSchema } from "../deliveries/events-draft.ts";
+import { githubTypes } from "../sources/github-types.ts";
+import { sources } from "../sources/index.ts";
 import { EventsError } from "./events-error.ts";
 
 const DECLARED: Readonly<Record<string, readonly string[]>> = { github: githubTypes };

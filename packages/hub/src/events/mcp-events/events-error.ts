@@ -1,4 +1,4 @@
-import { type CallbackReason, CODES } from "../../deliver/events-draft.ts";
+import { type CallbackReason, CODES } from "../deliveries/events-draft.ts";
 
 interface Details {
   notFound: { kind: "event" | "subscription" };

@@ -1,9 +1,9 @@
 /** `events/list`: the declared types, then the other types with pending events, sorted by type. */
 
 import type { z } from "zod";
-import type { listParams } from "../../deliver/events-draft.ts";
-import { RequestError } from "../../lib/request-error.ts";
-import type { Access } from "../../tenants/authorizer.ts";
+import type { Access } from "../../kernel/access/authorizer.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { listParams } from "../deliveries/events-draft.ts";
 import type { EventsContext } from "./context.ts";
 import { declaredTypes, type EventType, isDeclared, viewEventType } from "./event-types.ts";
 

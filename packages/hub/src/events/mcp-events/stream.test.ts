@@ -1,20 +1,20 @@
 /** Tests one stream, with a real log and a fake client. */
 import { expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
-import { streamParams } from "../../deliver/events-draft.ts";
-import { openSqlite } from "../../store/backends/sqlite.ts";
+import { createAuthorizer } from "../../kernel/access/authorizer.ts";
+import { createStreamSlots } from "../../kernel/access/stream-slots.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import {
   appendEvents,
   appendInChunks,
   START,
   sampleEvent,
   sampleEvents,
-} from "../../store/contract/sample.ts";
-import type { Store } from "../../store/store.ts";
-import { createFeed } from "../../stream/feed.ts";
-import { createAuthorizer } from "../../tenants/authorizer.ts";
-import { createStreamSlots } from "../../tenants/stream-slots.ts";
-import { createToken } from "../../tenants/tokens.ts";
+} from "../../kernel/store/contract/sample.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import { createToken } from "../../tokens/tokens.ts";
+import { streamParams } from "../deliveries/events-draft.ts";
+import { createFeed } from "../live/feed.ts";
 import { createEventStreams, type StreamOptions, streamEvents } from "./stream.ts";
 
 interface Notification {

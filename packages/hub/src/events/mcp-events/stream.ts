@@ -5,20 +5,20 @@
  * or the hub stops.
  */
 
-import { matchesFilter } from "../../deliver/event-filter.ts";
+import { TOO_MANY_STREAMS } from "../../kernel/access/stream-slots.ts";
+import type { EventRow } from "../../kernel/store/store.ts";
+import { matchesFilter } from "../deliveries/event-filter.ts";
 import {
   CODES,
   HEARTBEAT_MS,
   NOTIFICATIONS,
   type StreamParams,
   SUBSCRIPTION_ID,
-} from "../../deliver/events-draft.ts";
-import { toOccurrence } from "../../deliver/occurrence.ts";
-import { findStart } from "../../deliver/read-log.ts";
-import { encodeCursor } from "../../inbox/cursor.ts";
-import type { EventRow } from "../../store/store.ts";
-import type { Follower } from "../../stream/feed.ts";
-import { TOO_MANY_STREAMS } from "../../tenants/stream-slots.ts";
+} from "../deliveries/events-draft.ts";
+import { toOccurrence } from "../deliveries/occurrence.ts";
+import { findStart } from "../deliveries/read-log.ts";
+import { encodeCursor } from "../inbox/cursor.ts";
+import type { Follower } from "../live/feed.ts";
 import type { EventsContext, EventsRequestContext } from "./context.ts";
 import { findType, watchTypes } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";

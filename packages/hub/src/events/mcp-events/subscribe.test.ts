@@ -1,11 +1,11 @@
 /** Tests subscriptions, with a real store and fake endpoints. */
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
-import { subscribeParams } from "../../deliver/events-draft.ts";
-import type { PostWebhook } from "../../deliver/post-webhook.ts";
-import { utf8 } from "../../lib/bytes.ts";
-import { openSqlite } from "../../store/backends/sqlite.ts";
-import { START } from "../../store/contract/sample.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import { START } from "../../kernel/store/contract/sample.ts";
+import { subscribeParams } from "../deliveries/events-draft.ts";
+import type { PostWebhook } from "../deliveries/post-webhook.ts";
 import { createSubscriber, type SubscriberOptions } from "./subscribe.ts";
 
 const access = {

@@ -3,20 +3,20 @@
  * parameters refreshes the expiry and the secret, and keeps the positions of the deliveries.
  */
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
-import type { Narrowing } from "../../deliver/event-filter.ts";
-import type { SubscribeParams, UnsubscribeParams } from "../../deliver/events-draft.ts";
-import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
-import type { PostWebhook } from "../../deliver/post-webhook.ts";
-import { findStart } from "../../deliver/read-log.ts";
-import { verifyEndpoint } from "../../deliver/verify-endpoint.ts";
-import { encodeCursor } from "../../inbox/cursor.ts";
-import { sha256Hex } from "../../lib/hmac.ts";
-import { RequestError } from "../../lib/request-error.ts";
-import type { Seal } from "../../lib/seal.ts";
-import { createSemaphore } from "../../lib/semaphore.ts";
-import type { Store, Subscription } from "../../store/store.ts";
-import type { Access } from "../../tenants/authorizer.ts";
-import { randomSecret } from "../../tenants/tokens.ts";
+import type { Access } from "../../kernel/access/authorizer.ts";
+import { sha256Hex } from "../../kernel/lib/hmac.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { Seal } from "../../kernel/lib/seal.ts";
+import { createSemaphore } from "../../kernel/lib/semaphore.ts";
+import { parseOutboundUrl } from "../../kernel/outbound/outbound-url.ts";
+import type { Store, Subscription } from "../../kernel/store/store.ts";
+import { randomSecret } from "../../tokens/tokens.ts";
+import type { Narrowing } from "../deliveries/event-filter.ts";
+import type { SubscribeParams, UnsubscribeParams } from "../deliveries/events-draft.ts";
+import type { PostWebhook } from "../deliveries/post-webhook.ts";
+import { findStart } from "../deliveries/read-log.ts";
+import { verifyEndpoint } from "../deliveries/verify-endpoint.ts";
+import { encodeCursor } from "../inbox/cursor.ts";
 import { findType } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";
 

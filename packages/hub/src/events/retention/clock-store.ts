@@ -1,12 +1,12 @@
-import { idFloor, timeOfId } from "../../lib/ids.ts";
+import { idFloor, timeOfId } from "../../kernel/lib/ids.ts";
+import { type Dialect, first, query, type Verb } from "../../kernel/store/sql.ts";
 import {
   acceptClock as accept,
   type ClockReading,
   type RetentionClock,
   readClock,
   startClock,
-} from "../retention-clock.ts";
-import { type Dialect, first, query, type Verb } from "../sql.ts";
+} from "./retention-clock.ts";
 
 export function* getClock(dialect?: Dialect): Verb<RetentionClock | undefined> {
   const row = yield* first<{ state: string }>(

@@ -4,14 +4,20 @@
  * events. Each call removes a bounded number of events and runs. A run that has not ended is not removed, nor
  * are its events.
  */
-import { idFloor } from "../../lib/ids.ts";
-import { expiredSpans, type RetentionTime, type Span } from "../retention-clock.ts";
-import { type Dialect, inLists, query, type Verb } from "../sql.ts";
-import type { Retention, SweepResult, TenantSettings, TenantSweep } from "../store.ts";
-import { type CountedEvent, decrementPending } from "./claim-events.ts";
-import { lockTenants } from "./lock-tenants.ts";
-import { removeRuns } from "./read-runs.ts";
-import { type CountedRun, discountRuns } from "./run-usage.ts";
+
+import { removeRuns } from "../../flows/runs/store/read-runs.ts";
+import { type CountedRun, discountRuns } from "../../flows/runs/store/run-usage.ts";
+import { idFloor } from "../../kernel/lib/ids.ts";
+import { lockTenants } from "../../kernel/store/lock-tenants.ts";
+import { type Dialect, inLists, query, type Verb } from "../../kernel/store/sql.ts";
+import type {
+  Retention,
+  SweepResult,
+  TenantSettings,
+  TenantSweep,
+} from "../../kernel/store/store.ts";
+import { type CountedEvent, decrementPending } from "../store/claim-events.ts";
+import { expiredSpans, type RetentionTime, type Span } from "./retention-clock.ts";
 
 interface EventKey {
   tenant_id: string;

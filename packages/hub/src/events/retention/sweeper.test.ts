@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { systemTimers } from "../hosts/node/system-timers.ts";
-import type { DatabaseFile } from "./database-file.ts";
+import { systemTimers } from "../../hosts/node/system-timers.ts";
+import type { DatabaseFile } from "../../kernel/store/database-file.ts";
+import type { Retention, SweepResult } from "../../kernel/store/store.ts";
 import { readClock, startClock } from "./retention-clock.ts";
-import type { Retention, SweepResult } from "./store.ts";
 import { startSweeper } from "./sweeper.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));

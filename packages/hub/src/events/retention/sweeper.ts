@@ -3,12 +3,12 @@
  * expired sessions and OAuth grants, people without tokens, and the data of deleted tenants. Then it returns
  * free pages to the file system. It works in paced steps, so that it does not delay webhooks.
  */
-import type { Log } from "../lib/log.ts";
-import type { Timers } from "../lib/timers.ts";
-import { createPacedSteps } from "./paced-steps.ts";
+import type { Log } from "../../kernel/lib/log.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import { createPacedSteps } from "../../kernel/store/paced-steps.ts";
+import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
+import type { Retention, Store, TenantSweep } from "../../kernel/store/store.ts";
 import { expiredSpans, type RetentionClock } from "./retention-clock.ts";
-import { isStorageUnavailable } from "./storage-unavailable.ts";
-import type { Retention, Store, TenantSweep } from "./store.ts";
 
 /** The maximum number of deletions of tenants that one sweep continues. */
 const MAX_DELETIONS = 500;

@@ -1,8 +1,8 @@
 /** Validates CloudEvents 1.0 in JSON form, and converts events in binary mode to JSON form. */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { toBase64 } from "../../lib/bytes.ts";
-import { decodeJson, decodeText, mediaType } from "../decode.ts";
-import { isRejection, type Rejection, rejection } from "../ingest-outcome.ts";
+import { decodeJson, decodeText, mediaType } from "../../kernel/http/decode.ts";
+import { isRejection, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
+import { toBase64 } from "../../kernel/lib/bytes.ts";
 
 export const STRUCTURED = "application/cloudevents+json";
 export const BATCHED = "application/cloudevents-batch+json";

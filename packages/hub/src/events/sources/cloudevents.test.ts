@@ -1,7 +1,7 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { utf8 } from "../../lib/bytes.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
 import { cloudevents } from "./cloudevents.ts";
 import { decodeHeaderValue } from "./cloudevents-format.ts";
 import { decode, decodeOne } from "./test-request.ts";

@@ -1,10 +1,10 @@
 /** https://cloudevents.io: the three modes of the HTTP binding 1.0, and the webhook handshake. */
-import { decodeJson, decodeObject, decodeText } from "../decode.ts";
-import type { VerifiedRequest } from "../extractor.ts";
-import { type IngestOutcome, isRejection, rejection } from "../ingest-outcome.ts";
-import { type TextRange, toByteRanges } from "../json-text.ts";
-import { bearer } from "../signatures.ts";
-import { type DecodedEvent, defineSource } from "../source.ts";
+import { decodeJson, decodeObject, decodeText } from "../../kernel/http/decode.ts";
+import { type IngestOutcome, isRejection, rejection } from "../../kernel/http/ingest-outcome.ts";
+import { type TextRange, toByteRanges } from "../../kernel/lib/json-text.ts";
+import type { VerifiedRequest } from "../admit/extractor.ts";
+import { bearer } from "../admit/signatures.ts";
+import { type DecodedEvent, defineSource } from "../admit/source.ts";
 import {
   attributesFrom,
   BATCHED,

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { utf8 } from "../../lib/bytes.ts";
-import { makeSigningKey } from "../signatures.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import { makeSigningKey } from "../admit/signatures.ts";
 import { generic } from "./generic.ts";
 import { configOf, decodeOne, verify } from "./test-request.ts";
 

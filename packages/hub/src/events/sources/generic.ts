@@ -3,9 +3,22 @@
  * (`X-Hub-Signature-256: sha256=<hex>`) or sends the secret as a bearer token; both are configurable.
  */
 import { z } from "zod";
-import { type Extractor, either, field, fixed, header, type ParsedRequest } from "../extractor.ts";
-import { bearer, firstOf, hmacSha256, type SignatureScheme, sharedToken } from "../signatures.ts";
-import { defineSource } from "../source.ts";
+import {
+  type Extractor,
+  either,
+  field,
+  fixed,
+  header,
+  type ParsedRequest,
+} from "../admit/extractor.ts";
+import {
+  bearer,
+  firstOf,
+  hmacSha256,
+  type SignatureScheme,
+  sharedToken,
+} from "../admit/signatures.ts";
+import { defineSource } from "../admit/source.ts";
 import { summarizePlain } from "./plain-summary.ts";
 
 const headerName = z

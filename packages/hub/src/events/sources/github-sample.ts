@@ -1,6 +1,6 @@
 /** Small webhooks in GitHub's format, for `signalbox send` and tests. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { Sample, SampleVariant } from "../source.ts";
+import type { Sample, SampleVariant } from "../admit/source.ts";
 
 const page = "https://github.com/octocat/hello-world";
 const sha = "1f0c3a7be2d94c56a80d7f31b6e5c2940a8d17e3";

@@ -1,9 +1,9 @@
 /** https://docs.github.com/webhooks: repository, organization and App webhooks. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { header, valueAt } from "../extractor.ts";
-import type { IngestOutcome } from "../ingest-outcome.ts";
-import { hmacSha256 } from "../signatures.ts";
-import { defineSource, type Installation } from "../source.ts";
+import type { IngestOutcome } from "../../kernel/http/ingest-outcome.ts";
+import { header, valueAt } from "../admit/extractor.ts";
+import { hmacSha256 } from "../admit/signatures.ts";
+import { defineSource, type Installation } from "../admit/source.ts";
 import { githubSample } from "./github-sample.ts";
 import { summarizeGithub } from "./github-summary.ts";
 

@@ -4,9 +4,9 @@
  * have both tokens; one valid token is enough.
  */
 
-import { either, field, header, valueAt } from "../extractor.ts";
-import { anyOf, sharedToken, standardSignature } from "../signatures.ts";
-import { defineSource } from "../source.ts";
+import { either, field, header, valueAt } from "../admit/extractor.ts";
+import { anyOf, sharedToken, standardSignature } from "../admit/signatures.ts";
+import { defineSource } from "../admit/source.ts";
 import {
   firstFound,
   firstLine,

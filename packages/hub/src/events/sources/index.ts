@@ -1,4 +1,4 @@
-import type { SourceDefinition } from "../source.ts";
+import type { SourceDefinition } from "../admit/source.ts";
 import { cloudevents } from "./cloudevents.ts";
 import { generic } from "./generic.ts";
 import { github } from "./github.ts";

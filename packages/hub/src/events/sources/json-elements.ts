@@ -1,5 +1,5 @@
-import { endOfString } from "../../lib/count-values.ts";
-import type { TextRange } from "../json-text.ts";
+import { endOfString } from "../../kernel/lib/count-values.ts";
+import type { TextRange } from "../../kernel/lib/json-text.ts";
 
 /**
  * Finds the ranges of an array's elements in its valid JSON text. Serializing the parsed elements instead

@@ -1,8 +1,8 @@
 import { LARGE_BYTES, LargeJson } from "@signalbox/rules/large-json.ts";
 import { expect, it } from "vitest";
-import { utf8 } from "../../lib/bytes.ts";
-import { RequestError } from "../../lib/request-error.ts";
-import { testEvaluate } from "../../sandbox/test-evaluate.ts";
+import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
 import { loadPayload } from "./load-payload.ts";
 import { readPayload } from "./read-payload.ts";
 

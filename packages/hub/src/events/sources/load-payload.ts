@@ -1,10 +1,10 @@
 /** Loads the payload of an event as JSON, like `readPayload`, but leaves large JSON unparsed. */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES, type MaybeLarge, parseUnlessLarge } from "@signalbox/rules/large-json.ts";
-import type { MaybePromise } from "../../lib/maybe-promise.ts";
-import { RequestError } from "../../lib/request-error.ts";
-import type { Payload } from "../../store/store.ts";
-import { FORM, mediaType } from "../decode.ts";
+import { FORM, mediaType } from "../../kernel/http/decode.ts";
+import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { Payload } from "../../kernel/store/store.ts";
 import { STRUCTURED } from "./cloudevents-format.ts";
 import { readPayload } from "./read-payload.ts";
 

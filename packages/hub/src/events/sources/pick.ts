@@ -1,6 +1,6 @@
 /** Picks the fields of a summary from an arbitrary payload. */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
-import { valueAt } from "../extractor.ts";
+import { valueAt } from "../admit/extractor.ts";
 
 /** A path into the payload, or a function that builds a text from several fields. */
 export type TextPicker = string | ((body: JsonObject) => string | null);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { utf8 } from "../../lib/bytes.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
 import { cloudevents } from "./cloudevents.ts";
 import { readPayload } from "./read-payload.ts";
 import { decodeOne } from "./test-request.ts";

@@ -1,9 +1,9 @@
 /** Reads a stored payload as JSON. It never throws: other content is returned as base64. */
 import type { Json } from "@signalbox/rules/json.ts";
-import { toBase64 } from "../../lib/bytes.ts";
-import type { Payload } from "../../store/store.ts";
-import { decodeForm, decodeJson, decodeText, FORM, mediaType } from "../decode.ts";
-import { isRejection } from "../ingest-outcome.ts";
+import { decodeForm, decodeJson, decodeText, FORM, mediaType } from "../../kernel/http/decode.ts";
+import { isRejection } from "../../kernel/http/ingest-outcome.ts";
+import { toBase64 } from "../../kernel/lib/bytes.ts";
+import type { Payload } from "../../kernel/store/store.ts";
 import { STRUCTURED, structuredForm } from "./cloudevents-format.ts";
 
 type PayloadContent = Pick<Payload, "content_type" | "headers" | "body">;

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { describe, expect, it } from "vitest";
-import { utf8 } from "../../lib/bytes.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
 import { github } from "./github.ts";
 import { gitlab } from "./gitlab.ts";
 import { linear } from "./linear.ts";

@@ -6,8 +6,8 @@ import { createHmac } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
 import { nodeHmacKey } from "../../hosts/node/hmac.ts";
-import { utf8 } from "../../lib/bytes.ts";
-import { webHmacKey } from "../../lib/hmac.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import { webHmacKey } from "../../kernel/lib/hmac.ts";
 import {
   makeSigningKey,
   type SignatureScheme,
@@ -15,7 +15,7 @@ import {
   standardSignature,
   stripeSignature,
   svixSignature,
-} from "../signatures.ts";
+} from "../admit/signatures.ts";
 import { github } from "./github.ts";
 import { gitlab } from "./gitlab.ts";
 import { header, verify } from "./test-request.ts";

@@ -1,10 +1,10 @@
 /** Encodes and signs a sample as its sender does, for `signalbox send` and tests. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { utf8 } from "../../lib/bytes.ts";
-import type { MakeHmacKey } from "../../lib/hmac.ts";
-import { RequestError } from "../../lib/request-error.ts";
-import { makeSigningKey } from "../signatures.ts";
-import type { Sample, SampleVariant, SourceDefinition } from "../source.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import type { MakeHmacKey } from "../../kernel/lib/hmac.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import { makeSigningKey } from "../admit/signatures.ts";
+import type { Sample, SampleVariant, SourceDefinition } from "../admit/source.ts";
 import { githubSampleTypes } from "./github-sample.ts";
 
 export interface Signing {

@@ -2,9 +2,9 @@
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { toBase64, utf8 } from "../../lib/bytes.ts";
-import { makeSigningKey, type SignatureStatus } from "../signatures.ts";
-import type { SourceDefinition } from "../source.ts";
+import { toBase64, utf8 } from "../../kernel/lib/bytes.ts";
+import { makeSigningKey, type SignatureStatus } from "../admit/signatures.ts";
+import type { SourceDefinition } from "../admit/source.ts";
 import { sources } from "./index.ts";
 import { signSample } from "./signed-sample.ts";
 import { decode, decodeOne, verify, type WireRequest } from "./test-request.ts";

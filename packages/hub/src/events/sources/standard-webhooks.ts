@@ -3,9 +3,9 @@
  * name the headers `svix-…` instead of `webhook-…`. If a request has both sets, its `webhook-…`
  * headers are verified.
  */
-import { type Extractor, either, field, fixed, header } from "../extractor.ts";
-import { firstOf, standardSignature, svixSignature } from "../signatures.ts";
-import { defineSource } from "../source.ts";
+import { type Extractor, either, field, fixed, header } from "../admit/extractor.ts";
+import { firstOf, standardSignature, svixSignature } from "../admit/signatures.ts";
+import { defineSource } from "../admit/source.ts";
 import { summarizePlain } from "./plain-summary.ts";
 
 const [webhookId, svixId] = [header("webhook-id"), header("svix-id")];

@@ -1,7 +1,7 @@
 /** https://docs.stripe.com/webhooks: snapshot events contain their object, thin events a reference. */
-import { field } from "../extractor.ts";
-import { stripeSignature } from "../signatures.ts";
-import { defineSource } from "../source.ts";
+import { field } from "../admit/extractor.ts";
+import { stripeSignature } from "../admit/signatures.ts";
+import { defineSource } from "../admit/source.ts";
 import { firstLine, pickText, pickUrl } from "./pick.ts";
 
 const inObject = (...names: string[]) => names.map((name) => `data.object.${name}`);

@@ -1,9 +1,10 @@
 /** Decodes and verifies requests in tests of sources, without a hub. */
-import { checkSentAt } from "../check-signature.ts";
-import { decodeObject, mediaType } from "../decode.ts";
-import { type IngestOutcome, isRejection } from "../ingest-outcome.ts";
-import type { SignatureStatus, SigningKey } from "../signatures.ts";
-import type { DecodedEvent, SourceDefinition } from "../source.ts";
+
+import { decodeObject, mediaType } from "../../kernel/http/decode.ts";
+import { type IngestOutcome, isRejection } from "../../kernel/http/ingest-outcome.ts";
+import { checkSentAt } from "../admit/check-signature.ts";
+import type { SignatureStatus, SigningKey } from "../admit/signatures.ts";
+import type { DecodedEvent, SourceDefinition } from "../admit/source.ts";
 
 export interface WireRequest {
   headers: Record<string, string>;

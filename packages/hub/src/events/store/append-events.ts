@@ -6,8 +6,19 @@
  * On PostgreSQL it takes two round trips if no trigger listens: one locks the rows and searches for
  * duplicates, and one sends all inserts and the commit. So it holds the locks for one round trip.
  */
-import { createPacker, PACK_COLUMNS, type PackedPayload, sharedPackBytes } from "../packs.ts";
-import type { PlannedVerdict, TrippedTrigger } from "../run-store.ts";
+
+import type { PlannedEvent } from "../../flows/matching/store/breakers.ts";
+import { isOfConnection, storePlans } from "../../flows/matching/store/event-plans.ts";
+import { type DeferredEvent, deferMatching } from "../../flows/matching/store/matching.ts";
+import { countEnded, type EndedRun } from "../../flows/runs/store/run-usage.ts";
+import { lockOrCreateTenants, type TenantHead } from "../../kernel/store/lock-tenants.ts";
+import {
+  createPacker,
+  PACK_COLUMNS,
+  type PackedPayload,
+  sharedPackBytes,
+} from "../../kernel/store/packs.ts";
+import type { PlannedVerdict, TrippedTrigger } from "../../kernel/store/run-store.ts";
 import {
   both,
   type Dialect,
@@ -17,15 +28,10 @@ import {
   query,
   type Value,
   type Verb,
-} from "../sql.ts";
-import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../store.ts";
-import { eventRowBytes, verdictBytes } from "../stored-size.ts";
-import type { PlannedEvent } from "./breakers.ts";
-import { isOfConnection, storePlans } from "./event-plans.ts";
+} from "../../kernel/store/sql.ts";
+import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../../kernel/store/store.ts";
 import { packCheckResult } from "./event-rows.ts";
-import { lockOrCreateTenants, type TenantHead } from "./lock-tenants.ts";
-import { type DeferredEvent, deferMatching } from "./matching.ts";
-import { countEnded, type EndedRun } from "./run-usage.ts";
+import { eventRowBytes, verdictBytes } from "./stored-size.ts";
 
 interface EventPosition {
   id: string;

@@ -1,4 +1,6 @@
 /** Claims and releases events, marks them as processed, and reopens them. */
+
+import { lockTenants } from "../../kernel/store/lock-tenants.ts";
 import {
   type Dialect,
   execute,
@@ -9,7 +11,7 @@ import {
   query,
   type Value,
   type Verb,
-} from "../sql.ts";
+} from "../../kernel/store/sql.ts";
 import type {
   Claim,
   ClaimResult,
@@ -18,9 +20,8 @@ import type {
   ReleaseOptions,
   ReopenResult,
   WorkerClaim,
-} from "../store.ts";
+} from "../../kernel/store/store.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
-import { lockTenants } from "./lock-tenants.ts";
 import { getEvent } from "./read-events.ts";
 
 /**

@@ -2,12 +2,26 @@
  * Reads of the event log. Their cost depends on the size of the page, not on the number of events. A
  * list with a filter that has no index scans a bounded part of the log per page.
  */
-import { concat } from "../../lib/bytes.ts";
-import type { MaybePromise } from "../../lib/maybe-promise.ts";
-import { FULL_BYTES, type PayloadPosition, payloadAt, unpack } from "../packs.ts";
-import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
-import type { EventQuery, EventRow, Page, Payload, PendingStatus, RecentType } from "../store.ts";
-import type { StoreCache } from "../store-cache.ts";
+import { concat } from "../../kernel/lib/bytes.ts";
+import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
+import { FULL_BYTES, type PayloadPosition, payloadAt, unpack } from "../../kernel/store/packs.ts";
+import {
+  type Dialect,
+  first,
+  inLists,
+  query,
+  type Value,
+  type Verb,
+} from "../../kernel/store/sql.ts";
+import type {
+  EventQuery,
+  EventRow,
+  Page,
+  Payload,
+  PendingStatus,
+  RecentType,
+} from "../../kernel/store/store.ts";
+import type { StoreCache } from "../../kernel/store/store-cache.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 
 /** The status is limited, because senders can invent types. */

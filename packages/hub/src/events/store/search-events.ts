@@ -1,6 +1,13 @@
 /** Search without a full-text index: newest first, in a bounded part of the log per page. */
-import { type Dialect, first, query, together, type Value, type Verb } from "../sql.ts";
-import type { EventRow, Page, SearchQuery } from "../store.ts";
+import {
+  type Dialect,
+  first,
+  query,
+  together,
+  type Value,
+  type Verb,
+} from "../../kernel/store/sql.ts";
+import type { EventRow, Page, SearchQuery } from "../../kernel/store/store.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 
 /** The number of rows that one page scans. A rare word takes several pages, each in bounded time. */

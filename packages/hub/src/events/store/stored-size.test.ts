@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { openSqlite } from "./backends/sqlite.ts";
-import { claim, sampleRun, sampleStep, save } from "./contract/run-sample.ts";
-import { sampleEvent } from "./contract/sample.ts";
-import type { PlannedVerdict } from "./run-store.ts";
-import type { NewEvent, Store } from "./store.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { claim, sampleRun, sampleStep, save } from "../../kernel/store/contract/run-sample.ts";
+import { sampleEvent } from "../../kernel/store/contract/sample.ts";
+import type { PlannedVerdict } from "../../kernel/store/run-store.ts";
+import type { NewEvent, Store } from "../../kernel/store/store.ts";
 
 /** JSON as webhooks send it, half of which is random. */
 const payload = (bytes: number): Uint8Array =>

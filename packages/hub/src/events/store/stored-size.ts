@@ -2,9 +2,9 @@
  * Estimates the bytes that an event takes in the database: its row with its index entries, its verdicts, and
  * its share of a payload pack. Retention limits the sum of a tenant.
  */
-import type { PlannedVerdict } from "./run-store.ts";
-import type { Dialect } from "./sql.ts";
-import type { NewEvent } from "./store.ts";
+import type { PlannedVerdict } from "../../kernel/store/run-store.ts";
+import type { Dialect } from "../../kernel/store/sql.ts";
+import type { NewEvent } from "../../kernel/store/store.ts";
 
 /** Pages of rows and indexes are not full. */
 const PER_FULL_BYTE = 1.15;

@@ -5,14 +5,14 @@ import { writePath } from "@signalbox/rules/flows/issues.ts";
 import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts";
 import type { Json, JsonObject, JsonSchema } from "@signalbox/rules/json.ts";
 import { laneKey } from "@signalbox/rules/match/lane-key.ts";
-import { RequestError } from "../lib/request-error.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
+import type { Cause, ImmediateRun, LaneLimit, Run } from "../../kernel/store/run-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { limitOf } from "../runs/lanes.ts";
 import { checkInput, findTrigger } from "../runs/published-trigger.ts";
 import type { Runner } from "../runs/runner.ts";
 import type { StartedRun, StartOptions } from "../runs/started-run.ts";
-import type { StoredTrigger } from "../store/flow-store.ts";
-import type { Cause, ImmediateRun, LaneLimit, Run } from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
 
 export interface ToolCallsOptions {
   store: Pick<Store, "findTool" | "getTrigger" | "getFlow" | "getVersion" | "listVersions">;

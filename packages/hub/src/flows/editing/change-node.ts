@@ -5,7 +5,7 @@
 import type { FlowDraft, FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { renameNode } from "@signalbox/rules/flows/rename-node.ts";
-import { RequestError } from "../lib/request-error.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { RequireAnalysis } from "./flow-analysis.ts";
 
 interface NodeEdit {

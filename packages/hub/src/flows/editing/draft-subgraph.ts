@@ -3,8 +3,8 @@ import { triggerOf } from "@signalbox/rules/flows/check-calls.ts";
 import { ancestorsOf, graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ITEM_PORT, type NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { FlowGraph } from "../store/flow-store.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { FlowGraph } from "../../kernel/store/flow-store.ts";
 
 export interface DraftSubgraph {
   graph: FlowGraph;

@@ -11,8 +11,8 @@ import { type FlowDraft, type FlowNode, flowDraftSchema } from "@signalbox/rules
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { toolDescriptionOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { validateFlow } from "@signalbox/rules/flows/validate.ts";
-import { RequestError, validationError } from "../lib/request-error.ts";
-import type { EditFlow, FlowGraph } from "../store/flow-store.ts";
+import { RequestError, validationError } from "../../kernel/lib/request-error.ts";
+import type { EditFlow, FlowGraph } from "../../kernel/store/flow-store.ts";
 import { nameTools } from "./tool-names.ts";
 
 /**

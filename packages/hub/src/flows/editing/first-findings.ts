@@ -1,4 +1,4 @@
-import { MAX_FINDINGS } from "../lib/limits.ts";
+import { MAX_FINDINGS } from "../../kernel/lib/limits.ts";
 
 /** The first findings about a flow; the last entry counts the others. */
 export function firstFindings<Finding extends { message: string }>(

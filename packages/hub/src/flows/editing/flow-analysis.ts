@@ -12,10 +12,10 @@ import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowDraft } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { ValidationContext } from "@signalbox/rules/flows/validate.ts";
-import { createToolLists } from "../connections/tool-lists.ts";
-import { BoundedMap } from "../lib/bounded-map.ts";
-import type { ConnectionStore } from "../store/connection-store.ts";
-import type { SecretStore } from "../store/secret-store.ts";
+import { createToolLists } from "../../connections/tool-lists.ts";
+import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
+import type { ConnectionStore } from "../../kernel/store/connection-store.ts";
+import type { SecretStore } from "../../kernel/store/secret-store.ts";
 import { createToolAnalysis, type MissingTools, type SenderStore } from "./tool-analysis.ts";
 
 const NEVER_ABORTED = new AbortController().signal;

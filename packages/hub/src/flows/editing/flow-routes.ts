@@ -3,10 +3,9 @@
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { edgeSchema, flowDraftSchema, LIMITS, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
-import type { DescribedFlow, Flows } from "../apps/flows.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { Store } from "../store/store.ts";
-import { defineRoute, type Route, type RouteRequest } from "./route.ts";
+import { defineRoute, type Route, type RouteRequest } from "../../kernel/http/route.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import {
   cursorFor,
   flowSummary,
@@ -19,7 +18,8 @@ import {
   summarizeFlow,
   summarizeRun,
   viewFlow,
-} from "./views.ts";
+} from "../views.ts";
+import type { DescribedFlow, Flows } from "./flows.ts";
 
 const tag = "flows";
 const cursors = cursorFor("flow");

@@ -1,12 +1,12 @@
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { createIds } from "../lib/ids.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { createIds } from "../../kernel/lib/ids.ts";
+import type { Offers } from "../../kernel/store/connection-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import type { Offers } from "../store/connection-store.ts";
-import type { Store } from "../store/store.ts";
 import {
   createFlows,
   type DescribedFlow,

@@ -13,8 +13,8 @@ import { createSlugNamer } from "@signalbox/rules/flows/slug.ts";
 import { describeFlow, type FlowDescription } from "@signalbox/rules/flows/validate.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { mergePatch } from "@signalbox/rules/merge-patch.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { StoredSubscriptionState } from "../store/connection-store.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { StoredSubscriptionState } from "../../kernel/store/connection-store.ts";
 import type {
   DraftState,
   EditFlow,
@@ -23,13 +23,13 @@ import type {
   Publication,
   RejectedEdit,
   StoredFlow,
-} from "../store/flow-store.ts";
-import type { StoredSchedule } from "../store/schedule-store.ts";
-import type { Store } from "../store/store.ts";
+} from "../../kernel/store/flow-store.ts";
+import type { StoredSchedule } from "../../kernel/store/schedule-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import { importDraft } from "../import/import-draft.ts";
 import { changeNode, requireNode } from "./change-node.ts";
 import { finishDraft } from "./finish-draft.ts";
 import { createFlowAnalysis, type RequireAnalysis } from "./flow-analysis.ts";
-import { importDraft } from "./import-draft.ts";
 import { loadCalledFlows } from "./load-called-flows.ts";
 import { ALIAS_MS, publicationOf } from "./publication.ts";
 

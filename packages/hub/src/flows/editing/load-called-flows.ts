@@ -7,9 +7,9 @@ import {
 } from "@signalbox/rules/flows/check-calls.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import type { FlowGraph } from "../../kernel/store/flow-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { findRenamed } from "../runs/published-trigger.ts";
-import type { FlowGraph } from "../store/flow-store.ts";
-import type { Store } from "../store/store.ts";
 
 export async function loadCalledFlows(
   store: Pick<Store, "getFlow" | "getVersion" | "listVersions">,

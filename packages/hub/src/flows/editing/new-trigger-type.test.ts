@@ -9,8 +9,8 @@ import { toolFields } from "@signalbox/rules/flows/tool-fields.ts";
 import { describeFlow } from "@signalbox/rules/flows/validate.ts";
 import { expect, it } from "vitest";
 import { z } from "zod";
+import { importDraft } from "../import/import-draft.ts";
 import { finishDraft } from "./finish-draft.ts";
-import { importDraft } from "./import-draft.ts";
 import { triggersOf } from "./triggers.ts";
 
 const base = {

@@ -3,9 +3,9 @@ import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { validateFlow } from "@signalbox/rules/flows/validate.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { describe, expect, it } from "vitest";
+import { openApi } from "../../kernel/http/openapi.ts";
+import type { Route } from "../../kernel/http/route.ts";
 import { nodeTypeRoutes, parameterSchemas } from "./node-type-routes.ts";
-import { openApi } from "./openapi.ts";
-import type { Route } from "./route.ts";
 
 interface TypeView {
   type: string;
@@ -41,7 +41,7 @@ function* fieldsOf(schema: Json | undefined, path = ""): Generator<[string, Json
     for (const [fieldPath, field] of fieldsOf(option, path)) yield [fieldPath, field, false];
 }
 
-const guide = readFileSync(new URL("../../../../docs/flows.md", import.meta.url), "utf8");
+const guide = readFileSync(new URL("../../../../../docs/flows.md", import.meta.url), "utf8");
 /** Returns the text from a heading to the next heading. */
 const sectionOf = (title: string): string => {
   const [, ...sections] = guide.split(/^(?=#{2,3} )/m);

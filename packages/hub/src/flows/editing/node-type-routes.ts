@@ -7,7 +7,7 @@ import {
   nodeSettings,
 } from "@signalbox/rules/flows/node-type.ts";
 import { z } from "zod";
-import { defineRoute, type Route } from "./route.ts";
+import { defineRoute, type Route } from "../../kernel/http/route.ts";
 
 const schemaView = z.record(z.string(), z.json());
 

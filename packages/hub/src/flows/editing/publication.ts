@@ -6,8 +6,8 @@ import {
   type Validation,
   validateFlow,
 } from "@signalbox/rules/flows/validate.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { Publication, StoredFlow } from "../store/flow-store.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { Publication, StoredFlow } from "../../kernel/store/flow-store.ts";
 import type { RequireAnalysis } from "./flow-analysis.ts";
 import { triggersOf } from "./triggers.ts";
 

@@ -5,9 +5,9 @@
  * import of the same file creates the same ids, and so finds the flows.
  */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { sha256Hex } from "../lib/hmac.ts";
-import type { Store } from "../store/store.ts";
-import { idOf } from "./import-flows.ts";
+import { sha256Hex } from "../../kernel/lib/hmac.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import { idOf } from "../import/import-flows.ts";
 
 export async function withTenantIds(
   store: Pick<Store, "getFlow" | "listVersions">,

@@ -11,11 +11,11 @@ import type { FlowDraft } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { SchemaError } from "@signalbox/rules/flows/schema-errors.ts";
 import { createSchemaValidator, type SchemaCheck } from "@signalbox/rules/flows/validate-schema.ts";
-import type { ListedConnection, ToolLists } from "../connections/tool-lists.ts";
-import { sources } from "../ingest/sources/index.ts";
-import { OWN_SOURCE } from "../runs/event-input.ts";
-import type { FlowStore } from "../store/flow-store.ts";
-import type { Store } from "../store/store.ts";
+import type { ListedConnection, ToolLists } from "../../connections/tool-lists.ts";
+import { sources } from "../../events/sources/index.ts";
+import type { FlowStore } from "../../kernel/store/flow-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import { OWN_SOURCE } from "../matching/event-input.ts";
 
 export interface ToolAnalysisOptions {
   lists: ToolLists;

@@ -1,9 +1,9 @@
 /** Derives a tool name from the name of a node, and checks whether it is free. */
 import { numberedName, toolName } from "@signalbox/rules/flows/tool-name.ts";
 import { z } from "zod";
-import { RequestError } from "../lib/request-error.ts";
-import type { Store } from "../store/store.ts";
-import { defineRoute, type Route } from "./route.ts";
+import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { Store } from "../../kernel/store/store.ts";
 
 export const toolNameView = z.object({
   name: z.string().describe("The tool name that is derived from the requested name."),

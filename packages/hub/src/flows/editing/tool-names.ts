@@ -8,7 +8,7 @@ import {
   toolName,
   uniqueToolName,
 } from "@signalbox/rules/flows/tool-name.ts";
-import { RequestError } from "../lib/request-error.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
 
 export interface NamedTools {
   nodes: FlowNode[];

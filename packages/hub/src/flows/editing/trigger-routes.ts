@@ -1,10 +1,10 @@
 /** Previews which events a trigger would match, before it is published. */
 import { eventConfig } from "@signalbox/rules/flows/nodes/event.ts";
 import { z } from "zod";
-import { itemSchema, reasonSchema } from "../inbox/event-schema.ts";
-import { itemView } from "../inbox/event-view.ts";
-import type { Explainer } from "../runs/explain.ts";
-import { defineRoute, type Route } from "./route.ts";
+import { itemSchema, reasonSchema } from "../../events/inbox/event-schema.ts";
+import { itemView } from "../../events/inbox/event-view.ts";
+import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import type { Explainer } from "../matching/explain.ts";
 
 const MAX_EVENTS = 100;
 const MAX_BYTES = 16 * 1024 * 1024;

@@ -1,8 +1,9 @@
 /** Imports an app's flows from files, and publishes those that are valid. */
-import { RequestError } from "../lib/request-error.ts";
-import type { Store } from "../store/store.ts";
-import { firstFindings } from "./first-findings.ts";
-import type { Flows } from "./flows.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import { firstFindings } from "../editing/first-findings.ts";
+import type { Flows } from "../editing/flows.ts";
+import { withTenantIds } from "../editing/tenant-flow-ids.ts";
 import {
   type AppFlows,
   createImports,
@@ -10,7 +11,6 @@ import {
   type ImportOptions,
   type ImportPolicy,
 } from "./import-flows.ts";
-import { withTenantIds } from "./tenant-flow-ids.ts";
 
 interface PublishResult {
   /** The version that this import published. */

@@ -2,8 +2,8 @@ import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { RequestError } from "../lib/request-error.ts";
-import { finishDraft } from "./finish-draft.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import { finishDraft } from "../editing/finish-draft.ts";
 import { importDraft } from "./import-draft.ts";
 
 const counter = () => {

@@ -4,9 +4,9 @@ import type { FlowDraft, FlowEdge, FlowNode } from "@signalbox/rules/flows/model
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { toolDescriptionOf } from "@signalbox/rules/flows/tool-fields.ts";
 import type { Json } from "@signalbox/rules/json.ts";
-import { type ImportOptions, importFlow } from "../legacy/import-flow.ts";
-import { validationError } from "../lib/request-error.ts";
-import { renameTakenTools } from "./tool-names.ts";
+import { validationError } from "../../kernel/lib/request-error.ts";
+import { renameTakenTools } from "../editing/tool-names.ts";
+import { type ImportOptions, importFlow } from "./import-flow.ts";
 
 export interface ImportedDraft {
   draft: FlowDraft;

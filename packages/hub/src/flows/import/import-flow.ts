@@ -14,7 +14,7 @@ import {
 import { renameReferences } from "@signalbox/rules/flows/references.ts";
 import { createSlugNamer, isSlug } from "@signalbox/rules/flows/slug.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { truncate } from "../lib/truncate.ts";
+import { truncate } from "../../kernel/lib/truncate.ts";
 import { convertNodes, isLegacyNode } from "./convert-nodes.ts";
 import { isLegacyTool, migrateTools } from "./migrate-tools.ts";
 

@@ -4,16 +4,16 @@
  */
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { findFirstTools } from "../legacy/first-tools.ts";
-import { findTooLongList, hasLegacyNodes } from "../legacy/import-flow.ts";
-import { migrateApp } from "../legacy/migrate-tools.ts";
-import type { AppFile } from "../legacy/read-flow-file.ts";
-import { RequestError, validationError } from "../lib/request-error.ts";
-import { truncate } from "../lib/truncate.ts";
-import type { EditFlow, PlanFlows, StoredFlow } from "../store/flow-store.ts";
-import type { Store } from "../store/store.ts";
-import { finishDraft } from "./finish-draft.ts";
+import { RequestError, validationError } from "../../kernel/lib/request-error.ts";
+import { truncate } from "../../kernel/lib/truncate.ts";
+import type { EditFlow, PlanFlows, StoredFlow } from "../../kernel/store/flow-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import { finishDraft } from "../editing/finish-draft.ts";
+import { findFirstTools } from "./first-tools.ts";
 import { importDraft } from "./import-draft.ts";
+import { findTooLongList, hasLegacyNodes } from "./import-flow.ts";
+import { migrateApp } from "./migrate-tools.ts";
+import type { AppFile } from "./read-flow-file.ts";
 
 interface PlanOptions {
   registry: NodeRegistry;

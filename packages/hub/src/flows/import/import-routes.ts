@@ -2,10 +2,10 @@
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { appSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
-import type { AppImports } from "../apps/import-app.ts";
-import { RequestError } from "../lib/request-error.ts";
-import { errorResponse } from "./problem-response.ts";
-import { defineRoute, type Route } from "./route.ts";
+import { errorResponse } from "../../kernel/http/problem-response.ts";
+import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { AppImports } from "./import-app.ts";
 
 const flowReport = z.object({
   id: z.string(),

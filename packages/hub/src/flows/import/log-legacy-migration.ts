@@ -1,6 +1,6 @@
 /** Migrates the flows of a legacy system, and logs the result. */
-import type { Log } from "../lib/log.ts";
-import { truncate } from "../lib/truncate.ts";
+import type { Log } from "../../kernel/lib/log.ts";
+import { truncate } from "../../kernel/lib/truncate.ts";
 import type { LegacyMigration, MigratedApp } from "./migrate-legacy-flows.ts";
 
 /** A failed migration does not stop the hub: the flows stay in their table for the next start. */

@@ -2,13 +2,13 @@ import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import Database from "better-sqlite3";
 import pg from "pg";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { createDatabase } from "../../../../test/support/postgres.ts";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createDatabase } from "../../../../../test/support/postgres.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { openPostgres } from "../../kernel/backends/postgres.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { LEGACY_FLOWS, LEGACY_TYPED_FLOWS } from "../../kernel/store/contract/legacy-sample.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
-import { openPostgres } from "../store/backends/postgres.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import { LEGACY_FLOWS, LEGACY_TYPED_FLOWS } from "../store/contract/legacy-sample.ts";
-import type { Store } from "../store/store.ts";
 import { type LegacyMigration, migrateLegacyFlows } from "./migrate-legacy-flows.ts";
 
 const openers: Record<string, (statements: string) => Promise<Store>> = {

@@ -7,22 +7,22 @@ import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
-import { type AppFile, readFlowFile } from "../legacy/read-flow-file.ts";
-import { fileOfRows, readRow } from "../legacy/read-rows.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { LegacyApp, StoredFlow } from "../store/flow-store.ts";
-import type { Row } from "../store/sql.ts";
-import type { Store } from "../store/store.ts";
-import { finishDraft } from "./finish-draft.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { LegacyApp, StoredFlow } from "../../kernel/store/flow-store.ts";
+import type { Row } from "../../kernel/store/sql.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import { finishDraft } from "../editing/finish-draft.ts";
 import {
   AnalysisMissing,
   createFlowAnalysis,
   type FlowAnalysisOptions,
   type RequireAnalysis,
-} from "./flow-analysis.ts";
+} from "../editing/flow-analysis.ts";
+import { ALIAS_MS, publicationOf } from "../editing/publication.ts";
 import { importDraft } from "./import-draft.ts";
 import { detailOf, type ImportedFlow, planImport, unusedIds } from "./import-flows.ts";
-import { ALIAS_MS, publicationOf } from "./publication.ts";
+import { type AppFile, readFlowFile } from "./read-flow-file.ts";
+import { fileOfRows, readRow } from "./read-rows.ts";
 
 export interface MigrationOptions {
   store: Pick<Store, "migrateLegacyFlows"> & FlowAnalysisOptions["store"];

@@ -6,8 +6,8 @@
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import { appSchema } from "@signalbox/rules/flows/model.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { normalizeColumnName } from "../lib/normalize-column-name.ts";
-import { RequestError } from "../lib/request-error.ts";
+import { normalizeColumnName } from "../../kernel/lib/normalize-column-name.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
 import { type AppRow, type AppRows, hasSlugCharacters, readAppRows, slugFrom } from "./app-rows.ts";
 import { ignoredFields } from "./import-flow.ts";
 

@@ -3,7 +3,7 @@
  * Pure.
  */
 import { type Json, type JsonObject, setOwn } from "@signalbox/rules/json.ts";
-import { normalizeColumnName } from "../lib/normalize-column-name.ts";
+import { normalizeColumnName } from "../../kernel/lib/normalize-column-name.ts";
 import { renameColumns } from "./read-flow-file.ts";
 
 type Row = Record<string, unknown>;

@@ -2,11 +2,11 @@ import type { Evaluate, Evaluation } from "@signalbox/rules/flows/evaluation.ts"
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect, test } from "vitest";
-import { utf8 } from "../lib/bytes.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import { sampleEvent } from "../../kernel/store/contract/sample.ts";
+import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
+import type { NewEvent } from "../../kernel/store/store.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
-import { sampleEvent } from "../store/contract/sample.ts";
-import type { StoredTrigger } from "../store/flow-store.ts";
-import type { NewEvent } from "../store/store.ts";
 import { compareTriggers } from "./compare-triggers.ts";
 import { planEvent } from "./matcher.ts";
 

@@ -14,11 +14,11 @@ import {
   type Reason,
   type Verdict,
 } from "@signalbox/rules/match/match-trigger.ts";
-import { readPayload } from "../ingest/sources/read-payload.ts";
-import type { StoredTrigger } from "../store/flow-store.ts";
-import type { NewEvent } from "../store/store.ts";
+import { readPayload } from "../../events/sources/read-payload.ts";
+import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
+import type { NewEvent } from "../../kernel/store/store.ts";
+import { keysOf, type ReadKey } from "../runs/lanes.ts";
 import { evaluateFilters, evaluateUnlessPaused, type FilterOptions } from "./evaluate-filters.ts";
-import { keysOf, type ReadKey } from "./lanes.ts";
 
 export interface ComparedEvent {
   tenant: string;

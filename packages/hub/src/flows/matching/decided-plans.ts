@@ -1,5 +1,5 @@
 /** The plans of groups of triggers, each as soon as its filters are evaluated. */
-import type { TriggerKey } from "../store/matching-store.ts";
+import type { TriggerKey } from "../../kernel/store/matching-store.ts";
 import { mergePlans, type PausablePlan } from "./merge-plans.ts";
 
 /** Triggers that are decided together. */

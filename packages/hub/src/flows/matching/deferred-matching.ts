@@ -6,22 +6,28 @@
  * compared with these triggers again.
  */
 
-import type { LargeReads } from "../inbox/large-reads.ts";
-import { backoffMs } from "../lib/backoff.ts";
-import { createBatcher } from "../lib/batcher.ts";
-import { createClaimLoop } from "../lib/claim-loop.ts";
-import type { MaybePromise } from "../lib/maybe-promise.ts";
-import { createShares } from "../lib/shares.ts";
-import type { Timers } from "../lib/timers.ts";
+import type { LargeReads } from "../../events/inbox/large-reads.ts";
+import { backoffMs } from "../../kernel/lib/backoff.ts";
+import { createBatcher } from "../../kernel/lib/batcher.ts";
+import { createClaimLoop } from "../../kernel/lib/claim-loop.ts";
+import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
+import { createShares } from "../../kernel/lib/shares.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
 import type {
   ClaimedMatching,
   FinishedMatching,
   MatchingClaimRef,
   MatchingResult,
   TriggerKey,
-} from "../store/matching-store.ts";
-import type { EventPlan, TrippedTrigger } from "../store/run-store.ts";
-import type { AppendRequest, AppendResult, NewEvent, StalePlan, Store } from "../store/store.ts";
+} from "../../kernel/store/matching-store.ts";
+import type { EventPlan, TrippedTrigger } from "../../kernel/store/run-store.ts";
+import type {
+  AppendRequest,
+  AppendResult,
+  NewEvent,
+  StalePlan,
+  Store,
+} from "../../kernel/store/store.ts";
 import { decidedPlans, type PlannedGroup } from "./decided-plans.ts";
 import { isAlwaysKept, keptVerdicts, MAX_MISSES } from "./kept-verdicts.ts";
 import { type LatePlan, type LimitedPlan, MAX_GROUPS, type Matcher, type Plan } from "./matcher.ts";

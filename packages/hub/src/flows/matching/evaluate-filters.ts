@@ -10,7 +10,7 @@ import {
   FILTER_TIMEOUT_MS,
   type FilterResult,
 } from "@signalbox/rules/match/filter.ts";
-import { BoundedMap } from "../lib/bounded-map.ts";
+import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 
 const PAUSE_MS = 10_000;
 const MAX_PAUSED = 10_000;

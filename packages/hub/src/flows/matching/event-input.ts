@@ -3,8 +3,8 @@
  * chain.
  */
 import type { MaybeLarge } from "@signalbox/rules/large-json.ts";
-import type { Run } from "../store/run-store.ts";
-import type { EventRow, NewEvent, Payload, Store } from "../store/store.ts";
+import type { Run } from "../../kernel/store/run-store.ts";
+import type { EventRow, NewEvent, Payload, Store } from "../../kernel/store/store.ts";
 
 /** The source of events that flows emit. */
 export const OWN_SOURCE = "signalbox";

@@ -5,12 +5,12 @@
 import type { EventSelection } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Reason, Verdict } from "@signalbox/rules/match/match-trigger.ts";
-import type { LargeReads } from "../inbox/large-reads.ts";
-import { RequestError } from "../lib/request-error.ts";
-import { createTimeSlice } from "../lib/yield-to-event-loop.ts";
-import type { RevisedTrigger, StoredTrigger, TriggerPage } from "../store/flow-store.ts";
-import type { StoredVerdict } from "../store/run-store.ts";
-import type { EventRow, NewEvent, Payload, Store } from "../store/store.ts";
+import type { LargeReads } from "../../events/inbox/large-reads.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import { createTimeSlice } from "../../kernel/lib/yield-to-event-loop.ts";
+import type { RevisedTrigger, StoredTrigger, TriggerPage } from "../../kernel/store/flow-store.ts";
+import type { StoredVerdict } from "../../kernel/store/run-store.ts";
+import type { EventRow, NewEvent, Payload, Store } from "../../kernel/store/store.ts";
 import { compareTriggers } from "./compare-triggers.ts";
 import { type PlanOptions, planEvent, textOf } from "./matcher.ts";
 import { indexTriggers, selectCandidates } from "./select-candidates.ts";

@@ -1,7 +1,7 @@
 import { breakerReason } from "@signalbox/rules/match/breaker.ts";
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
 import { expect, test } from "vitest";
-import type { PlannedVerdict } from "../store/run-store.ts";
+import type { PlannedVerdict } from "../../kernel/store/run-store.ts";
 import { keptVerdicts, MAX_MISSES } from "./kept-verdicts.ts";
 
 const reason = (holds: boolean, message = "a"): Reason => ({ on: "param", holds, message });

@@ -1,6 +1,6 @@
 /** Merges the plans of groups of triggers. */
-import type { TriggerKey } from "../store/matching-store.ts";
-import type { EventPlan } from "../store/run-store.ts";
+import type { TriggerKey } from "../../kernel/store/matching-store.ts";
+import type { EventPlan } from "../../kernel/store/run-store.ts";
 import { keptVerdicts } from "./kept-verdicts.ts";
 
 /** A plan without a verdict of triggers whose filters are paused. */

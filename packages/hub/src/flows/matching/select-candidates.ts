@@ -9,8 +9,8 @@ import {
   type TriggerIndex,
   valuesIn,
 } from "@signalbox/rules/match/trigger-index.ts";
-import { createTimeSlice } from "../lib/yield-to-event-loop.ts";
-import type { StoredTrigger } from "../store/flow-store.ts";
+import { createTimeSlice } from "../../kernel/lib/yield-to-event-loop.ts";
+import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
 import {
   type ComparedEvent,
   type CompareOptions,

@@ -4,8 +4,8 @@
  * `suspendAfterMs`, and nothing else can continue the run, the run is suspended: it waits in the store,
  * and uses no memory either.
  */
-import type { Release } from "../lib/fair-slots.ts";
-import type { Timers } from "../lib/timers.ts";
+import type { Release } from "../../kernel/lib/fair-slots.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
 import type { WorkSlots } from "./work-slots.ts";
 
 export interface Activity {

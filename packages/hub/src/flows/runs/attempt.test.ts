@@ -8,7 +8,7 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import { parseIfLarge } from "@signalbox/rules/large-json.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { MASK } from "../lib/mask.ts";
+import { MASK } from "../../kernel/lib/mask.ts";
 import { attempt } from "./attempt.ts";
 import { systemTimers } from "./contract/fixture.ts";
 import { createRunBudget } from "./run-budget.ts";

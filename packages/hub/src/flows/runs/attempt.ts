@@ -11,9 +11,9 @@ import type { NodeContext, NodeDefinition, NodeResult } from "@signalbox/rules/f
 import type { Scope } from "@signalbox/rules/flows/render.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { MixedJson } from "@signalbox/rules/large-json.ts";
-import { createMask, type Mask } from "../lib/mask.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { RunError } from "../store/run-store.ts";
+import { createMask, type Mask } from "../../kernel/lib/mask.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import type { RunError } from "../../kernel/store/run-store.ts";
 import { maskConfig } from "./mask-value.ts";
 import type { ToolCaller } from "./node-services.ts";
 import { parseLarge } from "./parse-large.ts";

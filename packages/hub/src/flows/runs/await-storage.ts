@@ -1,5 +1,5 @@
-import type { Timers } from "../lib/timers.ts";
-import { isStorageUnavailable } from "../store/storage-unavailable.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
 
 const RETRY_MS = 500;
 

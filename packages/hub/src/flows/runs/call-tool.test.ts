@@ -1,10 +1,10 @@
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { describe, expect, it } from "vitest";
-import { ConnectionError } from "../connections/connection-error.ts";
-import type { CallOptions, ToolAnswer, ToolCall } from "../connections/connections.ts";
-import type { Connection, Offers } from "../store/connection-store.ts";
-import type { Run } from "../store/run-store.ts";
+import { ConnectionError } from "../../connections/connection-error.ts";
+import type { CallOptions, ToolAnswer, ToolCall } from "../../connections/connections.ts";
+import type { Connection, Offers } from "../../kernel/store/connection-store.ts";
+import type { Run } from "../../kernel/store/run-store.ts";
 import { createToolServices } from "./call-tool.ts";
 import { createToolProgress, type ToolProgress } from "./tool-progress.ts";
 

@@ -1,10 +1,10 @@
 /** Calls tools of connections for a step, and lists them. */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { ToolResult } from "@signalbox/rules/flows/node-type.ts";
-import { ConnectionError, type ConnectionErrorCode } from "../connections/connection-error.ts";
-import type { Connections, ToolAnswer } from "../connections/connections.ts";
-import { createToolLists, toolsOf } from "../connections/tool-lists.ts";
-import type { Connection, ConnectionStore } from "../store/connection-store.ts";
+import { ConnectionError, type ConnectionErrorCode } from "../../connections/connection-error.ts";
+import type { Connections, ToolAnswer } from "../../connections/connections.ts";
+import { createToolLists, toolsOf } from "../../connections/tool-lists.ts";
+import type { Connection, ConnectionStore } from "../../kernel/store/connection-store.ts";
 import type { NodeServices } from "./node-services.ts";
 import { outboundOrigin } from "./outbound-limits.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createTestTimers } from "../lib/test-timers.ts";
-import type { ClaimedRun } from "../store/run-store.ts";
+import { createTestTimers } from "../../kernel/lib/test-timers.ts";
+import type { ClaimedRun } from "../../kernel/store/run-store.ts";
 import { type Claimer, createClaimer } from "./claimer.ts";
 import { createRunLimit } from "./run-limit.ts";
 import { createRunMemory, RUN_BYTES } from "./run-memory.ts";

@@ -2,12 +2,12 @@
  * Claims due runs while this process has capacity for them: below the limit of runs, with free slots, and
  * with memory. A flow whose share of the slots or of the memory is used up is left out.
  */
-import { type ClaimLoop, createClaimLoop } from "../lib/claim-loop.ts";
-import { type Instant, instant } from "../lib/elapsed.ts";
-import type { GroupPath } from "../lib/shares.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { ClaimedRun, ClaimShares } from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
+import { type ClaimLoop, createClaimLoop } from "../../kernel/lib/claim-loop.ts";
+import { type Instant, instant } from "../../kernel/lib/elapsed.ts";
+import type { GroupPath } from "../../kernel/lib/shares.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import type { ClaimedRun, ClaimShares } from "../../kernel/store/run-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import type { RunLimit } from "./run-limit.ts";
 import { RUN_BYTES, type RunMemory } from "./run-memory.ts";
 import type { WorkSlots } from "./work-slots.ts";

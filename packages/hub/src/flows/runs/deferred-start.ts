@@ -4,8 +4,13 @@
  * gets no result, and the run has had no effects. Therefore a short run without effects needs only one
  * commit. A run that takes longer is stored after `STORE_AFTER_MS`, so that clients can see it.
  */
-import type { Timers } from "../lib/timers.ts";
-import type { ClaimedRun, ImmediateRun, RunLease, WrittenStep } from "../store/run-store.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import type {
+  ClaimedRun,
+  ImmediateRun,
+  RunLease,
+  WrittenStep,
+} from "../../kernel/store/run-store.ts";
 import { CannotBeSaved, type SaveProgress } from "./progress-commit.ts";
 
 const STORE_AFTER_MS = 100;

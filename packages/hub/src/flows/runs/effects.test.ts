@@ -1,7 +1,7 @@
 import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import { expect, test } from "vitest";
-import { createTestTimers } from "../lib/test-timers.ts";
-import { StorageUnavailable } from "../store/storage-unavailable.ts";
+import { createTestTimers } from "../../kernel/lib/test-timers.ts";
+import { StorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
 import { createEffects } from "./effects.ts";
 import { ExecutionAborted } from "./step-records.ts";
 

@@ -1,5 +1,5 @@
 /** Checks the lease of a run right before each of its effects. */
-import type { Timers } from "../lib/timers.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
 import { awaitStorage } from "./await-storage.ts";
 import { ExecutionAborted } from "./step-records.ts";
 

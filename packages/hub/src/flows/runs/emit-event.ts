@@ -1,9 +1,15 @@
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import { LargeJson, type MixedObject, writeJson } from "@signalbox/rules/large-json.ts";
-import { sanitizeSummary } from "../ingest/sanitize-summary.ts";
-import { utf8 } from "../lib/bytes.ts";
-import type { AppendRequest, AppendResult } from "../store/store.ts";
-import { CHAIN_HEADER, chainFrom, DEPTH_HEADER, OWN_SOURCE, RUN_HEADER } from "./event-input.ts";
+import { sanitizeSummary } from "../../events/admit/sanitize-summary.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import type { AppendRequest, AppendResult } from "../../kernel/store/store.ts";
+import {
+  CHAIN_HEADER,
+  chainFrom,
+  DEPTH_HEADER,
+  OWN_SOURCE,
+  RUN_HEADER,
+} from "../matching/event-input.ts";
 import type { NodeServices } from "./node-services.ts";
 
 export interface EmitOptions {

@@ -16,8 +16,14 @@ import {
   type MaybeLarge,
   type MixedObject,
 } from "@signalbox/rules/large-json.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { ClaimedRun, Run, RunError, RunProgress, StepRef } from "../store/run-store.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import type {
+  ClaimedRun,
+  Run,
+  RunError,
+  RunProgress,
+  StepRef,
+} from "../../kernel/store/run-store.ts";
 import { type Activity, createActivity, MAX_TIMER_MS } from "./activity.ts";
 import { awaitStorage } from "./await-storage.ts";
 import { createEffects, type Effects } from "./effects.ts";

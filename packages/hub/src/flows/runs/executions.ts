@@ -1,6 +1,6 @@
 /** Executes claimed runs. Each execution can be cancelled, or stopped for another worker to continue. */
-import type { Instant } from "../lib/elapsed.ts";
-import type { ClaimedRun } from "../store/run-store.ts";
+import type { Instant } from "../../kernel/lib/elapsed.ts";
+import type { ClaimedRun } from "../../kernel/store/run-store.ts";
 import type { DeferredStart } from "./deferred-start.ts";
 import { type ExecuteOptions, type ExecutionOutcome, executeRun } from "./execute-run.ts";
 import type { Leases } from "./leases.ts";

@@ -1,17 +1,17 @@
 import { expect, onTestFinished, test } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { systemTimers } from "../hosts/node/system-timers.ts";
-import { createTestTimers } from "../lib/test-timers.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { systemTimers } from "../../hosts/node/system-timers.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { createTestTimers } from "../../kernel/lib/test-timers.ts";
 import {
   claimExactly,
   sampleRun,
   sampleStep,
   save,
   succeeded,
-} from "../store/contract/run-sample.ts";
-import type { Run, RunStatus, Step, StepPage, StepQuery } from "../store/run-store.ts";
-import type { Notice } from "../store/sql.ts";
+} from "../../kernel/store/contract/run-sample.ts";
+import type { Run, RunStatus, Step, StepPage, StepQuery } from "../../kernel/store/run-store.ts";
+import type { Notice } from "../../kernel/store/sql.ts";
 import { followRun } from "./follow-run.ts";
 
 const step = (nth: number, status: Step["status"], output: Step["output"] = null) =>

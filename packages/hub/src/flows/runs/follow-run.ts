@@ -4,16 +4,16 @@
  * read only when the consumer requests it, and after a notice of the store. If a notice is lost, its
  * change is read up to 30 s later.
  */
-import type { Timers } from "../lib/timers.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
 import {
   type Run,
   type Step,
   type StepPage,
   type StepQuery,
   TERMINAL_STATUSES,
-} from "../store/run-store.ts";
-import type { Notice } from "../store/sql.ts";
-import type { Store } from "../store/store.ts";
+} from "../../kernel/store/run-store.ts";
+import type { Notice } from "../../kernel/store/sql.ts";
+import type { Store } from "../../kernel/store/store.ts";
 
 export interface RunChange {
   run: Run;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { instant } from "../lib/elapsed.ts";
-import { createTestTimers } from "../lib/test-timers.ts";
+import { instant } from "../../kernel/lib/elapsed.ts";
+import { createTestTimers } from "../../kernel/lib/test-timers.ts";
 import { createLeases } from "./leases.ts";
 
 function open() {

@@ -3,9 +3,9 @@
  * paused, for example because the machine slept, may continue after its leases have expired. Another
  * worker may have claimed its runs by then. Therefore an old lease is renewed before each effect.
  */
-import { elapsedSince, type Instant, instant } from "../lib/elapsed.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { Store } from "../store/store.ts";
+import { elapsedSince, type Instant, instant } from "../../kernel/lib/elapsed.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import type { Store } from "../../kernel/store/store.ts";
 
 export interface LeasesOptions {
   store: Pick<Store, "renewRuns">;

@@ -1,8 +1,8 @@
 import { EVENT_FIELDS } from "@signalbox/rules/flows/nodes/event.ts";
 import { expect, it } from "vitest";
+import type { Run } from "../../kernel/store/run-store.ts";
+import type { EventRow, Payload } from "../../kernel/store/store.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
-import type { Run } from "../store/run-store.ts";
-import type { EventRow, Payload } from "../store/store.ts";
 import { loadInput } from "./load-input.ts";
 
 it("returns exactly the event fields that the validation of flows allows", async () => {

@@ -5,11 +5,11 @@ import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { LargeJson, MixedObject } from "@signalbox/rules/large-json.ts";
-import { summaryView } from "../inbox/event-view.ts";
-import { loadPayload } from "../ingest/sources/load-payload.ts";
-import type { Run } from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
-import { eventInput, findEvent } from "./event-input.ts";
+import { summaryView } from "../../events/inbox/event-view.ts";
+import { loadPayload } from "../../events/sources/load-payload.ts";
+import type { Run } from "../../kernel/store/run-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import { eventInput, findEvent } from "../matching/event-input.ts";
 
 export interface LoadInputOptions {
   store: Pick<Store, "getEvent" | "getPayload">;

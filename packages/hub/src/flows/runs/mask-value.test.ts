@@ -1,8 +1,8 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES, LargeJson, type MaybeLarge } from "@signalbox/rules/large-json.ts";
 import { expect, test } from "vitest";
-import { loadPayload } from "../ingest/sources/load-payload.ts";
-import { createMask, MASK } from "../lib/mask.ts";
+import { loadPayload } from "../../events/sources/load-payload.ts";
+import { createMask, MASK } from "../../kernel/lib/mask.ts";
 import { maskConfig, maskValue } from "./mask-value.ts";
 import { createRunBudget } from "./run-budget.ts";
 

@@ -10,8 +10,8 @@ import {
   writeJson,
 } from "@signalbox/rules/large-json.ts";
 import { writeShared } from "@signalbox/rules/write-shared.ts";
-import type { Mask } from "../lib/mask.ts";
-import type { RunError } from "../store/run-store.ts";
+import type { Mask } from "../../kernel/lib/mask.ts";
+import type { RunError } from "../../kernel/store/run-store.ts";
 import type { RunBudget } from "./run-budget.ts";
 
 type Field = "input" | "output";

@@ -2,7 +2,7 @@
  * Merges one page of each of several lists into one page. The lists are ordered by id, newest
  * first.
  */
-import type { Page } from "../store/page.ts";
+import type { Page } from "../../kernel/store/page.ts";
 
 export function mergePages<Item extends { id: string }>(
   pages: readonly Page<Item, string>[],

@@ -1,11 +1,12 @@
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { createIds } from "../lib/ids.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import type { NewRun, Run } from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { createIds } from "../../kernel/lib/ids.ts";
+import type { NewRun, Run } from "../../kernel/store/run-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import { CHAIN_HEADER, DEPTH_HEADER, RUN_HEADER } from "../matching/event-input.ts";
 import {
   createFixture,
   edges,
@@ -17,7 +18,6 @@ import {
   start,
   TENANT,
 } from "./contract/fixture.ts";
-import { CHAIN_HEADER, DEPTH_HEADER, RUN_HEADER } from "./event-input.ts";
 import { createNodeServices } from "./node-services.ts";
 import type { Runner } from "./runner.ts";
 import { noAgent } from "./test-agent.ts";

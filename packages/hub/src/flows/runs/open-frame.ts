@@ -1,4 +1,4 @@
-import type { WrittenStep } from "../store/run-store.ts";
+import type { WrittenStep } from "../../kernel/store/run-store.ts";
 import type { Execution } from "./execution.ts";
 import type { Frame, NodeState } from "./frame.ts";
 import { StoredOutput } from "./stored-output.ts";

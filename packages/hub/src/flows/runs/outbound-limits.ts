@@ -3,8 +3,8 @@
  * number of connections, and the other runs that call it wait for it, without a slot. Each tenant, app and
  * flow has a fair share of an origin.
  */
-import { createFairSlots, type FairSlots, type Release } from "../lib/fair-slots.ts";
-import type { GroupPath } from "../lib/shares.ts";
+import { createFairSlots, type FairSlots, type Release } from "../../kernel/lib/fair-slots.ts";
+import type { GroupPath } from "../../kernel/lib/shares.ts";
 
 export interface OutboundLimits {
   /**

@@ -3,7 +3,7 @@ import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { jsonBytes } from "@signalbox/rules/json-bytes.ts";
 import { LargeJson, type MixedJson, type MixedObject } from "@signalbox/rules/large-json.ts";
-import { hasMoreValues } from "../lib/count-values.ts";
+import { hasMoreValues } from "../../kernel/lib/count-values.ts";
 
 /** Parsing this much blocks the event loop for about 50 ms. */
 const MAX_CHARACTERS = 8_000_000;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { RunProgress } from "../store/run-store.ts";
-import { StorageUnavailable } from "../store/storage-unavailable.ts";
+import type { RunProgress } from "../../kernel/store/run-store.ts";
+import { StorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
 import { CannotBeSaved, createProgressCommit } from "./progress-commit.ts";
 
 const progress = (run: string): RunProgress => ({ run, claim: 1, steps: [], now: 0 });

@@ -3,11 +3,11 @@
  * survive a crash. A value that cannot be saved fails only its own run.
  */
 import { type MixedJson, writeJson } from "@signalbox/rules/large-json.ts";
-import { createBatcher } from "../lib/batcher.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { RunProgress } from "../store/run-store.ts";
-import { isStorageUnavailable } from "../store/storage-unavailable.ts";
-import type { Store } from "../store/store.ts";
+import { createBatcher } from "../../kernel/lib/batcher.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import type { RunProgress } from "../../kernel/store/run-store.ts";
+import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
+import type { Store } from "../../kernel/store/store.ts";
 
 /**
  * `lost`: another worker holds the run, or the run has ended. `delayed`: the steps are stored later;

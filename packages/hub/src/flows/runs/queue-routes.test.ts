@@ -1,9 +1,9 @@
 import { Hono } from "hono";
 import { expect, test } from "vitest";
-import type { QueueReport } from "../store/run-store.ts";
+import { mountRoutes } from "../../kernel/http/route.ts";
+import type { QueueReport } from "../../kernel/store/run-store.ts";
+import { statsRoutes } from "../../operations/stats-routes.ts";
 import { queueRoutes, queueView } from "./queue-routes.ts";
-import { mountRoutes } from "./route.ts";
-import { statsRoutes } from "./stats-routes.ts";
 
 const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
 const flow = { app: "desk", flow_id: "f", flow_name: "F" };

@@ -1,11 +1,11 @@
 /** Which runs wait, and for what. The cost does not grow with the number of runs. */
 import { z } from "zod";
-import { MAX_QUEUED } from "../runs/queued-by-tenant.ts";
-import type { WorkerLoad } from "../runs/worker-load.ts";
-import { MAX_QUEUE_FLOWS, MAX_RUN_WAITS } from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
-import { defineRoute, type Route } from "./route.ts";
-import { isoOrNull } from "./views.ts";
+import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import { MAX_QUEUE_FLOWS, MAX_RUN_WAITS } from "../../kernel/store/run-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import { isoOrNull } from "../views.ts";
+import { MAX_QUEUED } from "./queued-by-tenant.ts";
+import type { WorkerLoad } from "./worker-load.ts";
 
 const count = z.int().min(0);
 const more = z.boolean().describe("Whether there are more than the number says.");

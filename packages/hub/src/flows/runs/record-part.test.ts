@@ -1,7 +1,7 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import { expect, test } from "vitest";
-import { createMask } from "../lib/mask.ts";
-import type { Step, StepRef } from "../store/run-store.ts";
+import { createMask } from "../../kernel/lib/mask.ts";
+import type { Step, StepRef } from "../../kernel/store/run-store.ts";
 import type { Execution, FrameContext } from "./execution.ts";
 import { createParts } from "./record-part.ts";
 import { createRunBudget } from "./run-budget.ts";

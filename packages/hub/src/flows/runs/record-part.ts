@@ -5,8 +5,8 @@
 import { partItem } from "@signalbox/rules/flows/step-part.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { type MaybeLarge, parseIfLarge } from "@signalbox/rules/large-json.ts";
-import type { Mask } from "../lib/mask.ts";
-import type { RunError, WrittenStep } from "../store/run-store.ts";
+import type { Mask } from "../../kernel/lib/mask.ts";
+import type { RunError, WrittenStep } from "../../kernel/store/run-store.ts";
 import type { Execution, FrameContext } from "./execution.ts";
 import { maskValue } from "./mask-value.ts";
 import type { RunBudget } from "./run-budget.ts";

@@ -3,7 +3,7 @@
  * how many runs wait in memory. A run takes more as it loads and produces values, even if the budget is
  * used up then; only claims respect it.
  */
-import { createShares, type GroupPath, type Shares } from "../lib/shares.ts";
+import { createShares, type GroupPath, type Shares } from "../../kernel/lib/shares.ts";
 
 /** What a run takes apart from its values: measured for a run that waits for a server, without the socket. */
 export const RUN_BYTES = 32 * 1024;

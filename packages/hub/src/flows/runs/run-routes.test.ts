@@ -1,9 +1,9 @@
 import { Hono } from "hono";
 import { expect, it } from "vitest";
-import type { ToolCalls } from "../apps/call-tool.ts";
-import type { Run, Step } from "../store/run-store.ts";
-import { createStreamSlots } from "../tenants/stream-slots.ts";
-import { mountRoutes } from "./route.ts";
+import { createStreamSlots } from "../../kernel/access/stream-slots.ts";
+import { mountRoutes } from "../../kernel/http/route.ts";
+import type { Run, Step } from "../../kernel/store/run-store.ts";
+import type { ToolCalls } from "../editing/call-tool.ts";
 import { runRoutes } from "./run-routes.ts";
 
 const streamSlots = createStreamSlots({ authorizer: { watch: () => () => {} }, max: 9 });

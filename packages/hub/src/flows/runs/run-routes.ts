@@ -4,13 +4,12 @@
  */
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
-import type { ToolCalls } from "../apps/call-tool.ts";
-import type { DraftRuns } from "../apps/draft-runs.ts";
-import { idFloor } from "../lib/ids.ts";
-import { RequestError } from "../lib/request-error.ts";
-import { yieldToEventLoop } from "../lib/yield-to-event-loop.ts";
-import { mergePages } from "../runs/merge-pages.ts";
-import type { StartedRun } from "../runs/started-run.ts";
+import { allows, roleHint } from "../../kernel/access/authorizer.ts";
+import { type StreamSlots, TOO_MANY_STREAMS } from "../../kernel/access/stream-slots.ts";
+import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import { idFloor } from "../../kernel/lib/ids.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import { yieldToEventLoop } from "../../kernel/lib/yield-to-event-loop.ts";
 import {
   RUN_STATUSES,
   type Run,
@@ -18,14 +17,10 @@ import {
   type RunSummary,
   type StepPage,
   TERMINAL_STATUSES,
-} from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
-import { allows, roleHint } from "../tenants/authorizer.ts";
-import { type StreamSlots, TOO_MANY_STREAMS } from "../tenants/stream-slots.ts";
-import { nodeTestBody, pinsSchema } from "./draft-run-schema.ts";
-import { defineRoute, type Route } from "./route.ts";
-import { streamRun } from "./run-stream.ts";
-import { runValueRoutes } from "./run-value-routes.ts";
+} from "../../kernel/store/run-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import type { ToolCalls } from "../editing/call-tool.ts";
+import type { DraftRuns } from "../editing/draft-runs.ts";
 import {
   cursorFor,
   limitQuery,
@@ -36,7 +31,12 @@ import {
   summarizeRun,
   viewRun,
   viewStep,
-} from "./views.ts";
+} from "../views.ts";
+import { nodeTestBody, pinsSchema } from "./draft-run-schema.ts";
+import { mergePages } from "./merge-pages.ts";
+import { streamRun } from "./run-stream.ts";
+import { runValueRoutes } from "./run-value-routes.ts";
+import type { StartedRun } from "./started-run.ts";
 
 const tag = "runs";
 const cursors = cursorFor("run");

@@ -3,9 +3,10 @@
  * steps. Each later event has the fields of the run that can change, further steps, and the steps that
  * changed. The store is read only when the client reads, so that no messages accumulate in memory.
  */
-import type { RunChange } from "../runs/follow-run.ts";
-import type { Run } from "../store/run-store.ts";
-import { viewRun, viewStep } from "./views.ts";
+
+import type { Run } from "../../kernel/store/run-store.ts";
+import { viewRun, viewStep } from "../views.ts";
+import type { RunChange } from "./follow-run.ts";
 
 export interface RunStreamOptions {
   /** Its abort ends the stream, even if the client does not read. */

@@ -1,11 +1,11 @@
 /** Routes that return the whole inputs and outputs of runs and steps. Other routes return previews of large values. */
 
-import { utf8 } from "../lib/bytes.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { ValueKey } from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
-import { rangeResponse } from "./range.ts";
-import { defineRoute, type Route } from "./route.ts";
+import { rangeResponse } from "../../kernel/http/range.ts";
+import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { ValueKey } from "../../kernel/store/run-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
 
 const FIELDS = ["input", "output"] as const;
 

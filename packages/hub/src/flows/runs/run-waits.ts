@@ -3,9 +3,9 @@
  * process reads it. A report contains only waits that have lasted a while. So a hub whose servers answer
  * reports nothing, and an idle hub sets no timer.
  */
-import type { Timers } from "../lib/timers.ts";
-import { MAX_RUN_WAITS, type Run, type RunWait } from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import { MAX_RUN_WAITS, type Run, type RunWait } from "../../kernel/store/run-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
 
 type WaitingRun = Pick<Run, "id" | "tenant" | "app" | "flow_id">;
 type ReportedWait = RunWait & Pick<WaitingRun, "tenant">;

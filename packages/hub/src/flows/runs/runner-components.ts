@@ -1,9 +1,9 @@
 /**
  * Creates the components of the runner, and connects them to each other and to the store's notices.
  */
-import { createHeartbeat } from "../lib/heartbeat.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { Store } from "../store/store.ts";
+import { createHeartbeat } from "../../kernel/lib/heartbeat.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { createClaimer } from "./claimer.ts";
 import type { ExecuteOptions } from "./execute-run.ts";
 import { createExecutions } from "./executions.ts";

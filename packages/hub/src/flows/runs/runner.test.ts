@@ -1,14 +1,19 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, inject, test } from "vitest";
-import { createMigratedDatabase } from "../../../../test/support/postgres.ts";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { openPostgres } from "../store/backends/postgres.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import { allSteps, claimExactly, sampleStep, save } from "../store/contract/run-sample.ts";
-import type { WrittenStep } from "../store/run-store.ts";
-import { StorageUnavailable } from "../store/storage-unavailable.ts";
-import type { Store } from "../store/store.ts";
+import { createMigratedDatabase } from "../../../../../test/support/postgres.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { openPostgres } from "../../kernel/backends/postgres.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import {
+  allSteps,
+  claimExactly,
+  sampleStep,
+  save,
+} from "../../kernel/store/contract/run-sample.ts";
+import type { WrittenStep } from "../../kernel/store/run-store.ts";
+import { StorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import {
   createFixture,
   edges,

@@ -6,8 +6,8 @@
  * The claimer claims due runs while there is capacity. Executions walk the graphs of the flows.
  * The heartbeat renews leases. Waiters resolve when runs have ended.
  */
-import { type Instant, instant } from "../lib/elapsed.ts";
-import type { ClaimedRun, ImmediateRun, LaneRun, NewRun } from "../store/run-store.ts";
+import { type Instant, instant } from "../../kernel/lib/elapsed.ts";
+import type { ClaimedRun, ImmediateRun, LaneRun, NewRun } from "../../kernel/store/run-store.ts";
 import { createDeferredStart, type DeferredStart } from "./deferred-start.ts";
 import { followRun, type RunChange } from "./follow-run.ts";
 import { observeSteps } from "./run-metrics.ts";

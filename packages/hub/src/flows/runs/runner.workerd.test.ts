@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { StoreObject } from "../store/backends/durable-object.test-worker.ts";
-import { openDurableObject } from "../store/backends/durable-object.ts";
+import type { StoreObject } from "../../kernel/backends/durable-object.test-worker.ts";
+import { openDurableObject } from "../../kernel/backends/durable-object.ts";
 import { runnerContract } from "./contract.ts";
 
 // The runner executes inside the Durable Object, as in production.

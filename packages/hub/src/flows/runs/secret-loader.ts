@@ -1,6 +1,6 @@
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
-import type { Seal } from "../lib/seal.ts";
-import type { SecretStore } from "../store/secret-store.ts";
+import type { Seal } from "../../kernel/lib/seal.ts";
+import type { SecretStore } from "../../kernel/store/secret-store.ts";
 
 /** Returns a function that reads and decrypts secrets by name. */
 export const createSecretLoader =

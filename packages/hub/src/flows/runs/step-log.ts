@@ -5,9 +5,14 @@
  * If the store fails, a write is repeated as long as this process executes the run. The steps may have
  * had effects, and a worker that finds no record of a step would repeat its effects.
  */
-import { backoffMs } from "../lib/backoff.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { ClaimedRun, RunError, RunProgress, WrittenStep } from "../store/run-store.ts";
+import { backoffMs } from "../../kernel/lib/backoff.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import type {
+  ClaimedRun,
+  RunError,
+  RunProgress,
+  WrittenStep,
+} from "../../kernel/store/run-store.ts";
 import { CannotBeSaved, type SaveOutcome, type SaveProgress } from "./progress-commit.ts";
 import { ExecutionAborted, RunFailed, type StepRecord, stoppedStep } from "./step-records.ts";
 

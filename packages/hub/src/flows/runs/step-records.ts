@@ -9,7 +9,7 @@ import {
   type RunStatus,
   type Step,
   type WrittenStep,
-} from "../store/run-store.ts";
+} from "../../kernel/store/run-store.ts";
 
 /** The record of a step, without its number, which the step log adds. */
 export type StepRecord = Omit<WrittenStep, "nth">;

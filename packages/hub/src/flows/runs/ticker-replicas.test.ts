@@ -4,13 +4,13 @@
  */
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
-import { createMigratedDatabase } from "../../../../test/support/postgres.ts";
-import { createIds } from "../lib/ids.ts";
-import { createTestTimers, type TestTimers } from "../lib/test-timers.ts";
-import { openPostgres } from "../store/backends/postgres.ts";
-import { publish } from "../store/contract/flow-sample.ts";
-import { publishSchedules, scheduleTrigger } from "../store/contract/schedules.ts";
-import type { Store } from "../store/store.ts";
+import { createMigratedDatabase } from "../../../../../test/support/postgres.ts";
+import { openPostgres } from "../../kernel/backends/postgres.ts";
+import { createIds } from "../../kernel/lib/ids.ts";
+import { createTestTimers, type TestTimers } from "../../kernel/lib/test-timers.ts";
+import { publish } from "../../kernel/store/contract/flow-sample.ts";
+import { publishSchedules, scheduleTrigger } from "../../kernel/store/contract/schedules.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { createTicker, type Ticker } from "./ticker.ts";
 
 const MINUTE = 60_000;

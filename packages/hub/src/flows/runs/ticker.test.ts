@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { createIds } from "../lib/ids.ts";
-import { createTestTimers } from "../lib/test-timers.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
-import { publishSchedules, scheduleTrigger } from "../store/contract/schedules.ts";
-import type { NewTrigger } from "../store/flow-store.ts";
-import type { Store } from "../store/store.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { createIds } from "../../kernel/lib/ids.ts";
+import { createTestTimers } from "../../kernel/lib/test-timers.ts";
+import { publishSchedules, scheduleTrigger } from "../../kernel/store/contract/schedules.ts";
+import type { NewTrigger } from "../../kernel/store/flow-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { createTicker } from "./ticker.ts";
 
 const MINUTE = 60_000;

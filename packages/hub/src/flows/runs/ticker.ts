@@ -6,12 +6,12 @@ import type { TriggerSchedule } from "@signalbox/rules/flows/node-type.ts";
 import { planFiring, scheduleInput } from "@signalbox/rules/flows/schedule.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { laneKey } from "@signalbox/rules/match/lane-key.ts";
-import { createClaimLoop } from "../lib/claim-loop.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { StoredTrigger } from "../store/flow-store.ts";
-import type { NewRun } from "../store/run-store.ts";
-import type { PlanFiring } from "../store/schedule-store.ts";
-import type { Store } from "../store/store.ts";
+import { createClaimLoop } from "../../kernel/lib/claim-loop.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
+import type { NewRun } from "../../kernel/store/run-store.ts";
+import type { PlanFiring } from "../../kernel/store/schedule-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { limitOf } from "./lanes.ts";
 
 export interface TickerOptions {

@@ -1,4 +1,4 @@
-import type { Timers } from "../lib/timers.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
 
 /** Ends an attempt at a node after its timeout, or together with its run. */
 export interface TimeLimit {

@@ -1,7 +1,7 @@
 /** Provides promises that resolve when a run has ended, in this process or in another. */
-import type { Timers } from "../lib/timers.ts";
-import { type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import { type Run, TERMINAL_STATUSES } from "../../kernel/store/run-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { awaitStorage } from "./await-storage.ts";
 
 export interface WaitersOptions {

@@ -3,8 +3,8 @@
  * has no slot. So a slot is held for milliseconds, and a few suffice to use the CPU; more would only make
  * each run take longer.
  */
-import { createFairSlots, type FairSlots } from "../lib/fair-slots.ts";
-import type { Timers } from "../lib/timers.ts";
+import { createFairSlots, type FairSlots } from "../../kernel/lib/fair-slots.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
 
 export interface WorkSlots extends FairSlots {
   /** Calls `release` soon: the releases of one turn of the event loop are one task. */

@@ -14,7 +14,7 @@ import { transform } from "@signalbox/rules/flows/nodes/transform.ts";
 import { testContext } from "@signalbox/rules/flows/test-context.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { afterAll, describe, expect, it } from "vitest";
-import { createSandbox } from "../hosts/node/sandbox.ts";
+import { createSandbox } from "../../hosts/node/sandbox.ts";
 
 const sandbox = createSandbox({ maxWorkers: 2 });
 afterAll(sandbox.close);

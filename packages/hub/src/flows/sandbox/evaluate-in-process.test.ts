@@ -4,7 +4,7 @@ import type { Evaluation, EvaluationResult } from "@signalbox/rules/flows/evalua
 import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts";
 import type { Json, JsonSchema } from "@signalbox/rules/json.ts";
 import { beforeAll, expect, it } from "vitest";
-import { bundleIsolatedPrograms } from "../../isolated-programs-plugin.ts";
+import { bundleIsolatedPrograms } from "../../../isolated-programs-plugin.ts";
 import { evaluateAuthorProgram } from "./author-programs.ts";
 import { createEvaluateInProcess } from "./evaluate-in-process.ts";
 import { createRunIsolated } from "./run-isolated.ts";

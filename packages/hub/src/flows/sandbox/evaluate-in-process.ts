@@ -1,6 +1,6 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import { evaluateThroughJson } from "../../kernel/jobs/serialize.ts";
 import { type EvaluatorHost, evaluateSerialized } from "./evaluators.ts";
-import { evaluateThroughJson } from "./serialize.ts";
 
 /**
  * Evaluates in the calling isolate, for hosts without processes, such as Durable Objects. The clock does

@@ -16,14 +16,14 @@ import {
   runFilters,
 } from "@signalbox/rules/match/filter.ts";
 import { runMatches } from "@signalbox/rules/match/match-request.ts";
-import { readCallbackInSandbox } from "../ingest/callback/read-large-callback.ts";
-import { readWebhookInSandbox } from "../ingest/read-webhook.ts";
-import type { SourceDefinition } from "../ingest/source.ts";
-import { sources } from "../ingest/sources/index.ts";
-import { readPayload } from "../ingest/sources/read-payload.ts";
-import { isTextDeeperThan } from "../lib/count-values.ts";
+import { readWebhookInSandbox } from "../../events/admit/read-webhook.ts";
+import type { SourceDefinition } from "../../events/admit/source.ts";
+import { readCallbackInSandbox } from "../../events/callback/read-large-callback.ts";
+import { areFulfilled, readPart } from "../../events/inbox/payload-part.ts";
+import { sources } from "../../events/sources/index.ts";
+import { readPayload } from "../../events/sources/read-payload.ts";
+import { isTextDeeperThan } from "../../kernel/lib/count-values.ts";
 import { type AuthorProgram, evaluateAuthorProgram } from "./author-programs.ts";
-import { areFulfilled, readPart } from "./payload-part.ts";
 import type { RunIsolated } from "./run-isolated.ts";
 import { checkSyntax, type JavaScriptHost, runJavaScript } from "./run-javascript.ts";
 

@@ -7,8 +7,8 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { FilterResult } from "@signalbox/rules/match/filter.ts";
-import { BoundedMap } from "../lib/bounded-map.ts";
-import { once } from "../lib/once.ts";
+import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
+import { once } from "../../kernel/lib/once.ts";
 
 /** A result of a worker. */
 export type MarkedResult = FilterResult & { isSimple?: true };

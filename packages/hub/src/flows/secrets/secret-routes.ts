@@ -1,11 +1,11 @@
 /** Routes of the secrets of flows, which can be written and used but not read. */
 import { z } from "zod";
-import type { FindSecretUses } from "../apps/secret-uses.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { Seal } from "../lib/seal.ts";
-import type { Store } from "../store/store.ts";
-import { defineRoute, type Route } from "./route.ts";
-import { iso } from "./views.ts";
+import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { Seal } from "../../kernel/lib/seal.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import { iso } from "../views.ts";
+import type { FindSecretUses } from "./secret-uses.ts";
 
 const tag = "secrets";
 const scope = "admin" as const;

@@ -1,8 +1,8 @@
 import Database from "better-sqlite3";
 import { expect, it } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
-import { openSqlite } from "../backends/sqlite.ts";
-import { sealedColumns } from "./secrets.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { sealedColumns } from "./store.ts";
 
 it("lists every column with a sealed text, so that a rotation of the key misses none", async () => {
   const file = `${tempFolder()}/hub.db`;

@@ -1,6 +1,6 @@
 /** Secrets of flows, encrypted by the caller. */
-import type { SealedText, SecretStore } from "../secret-store.ts";
-import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
+import type { SealedText, SecretStore } from "../../kernel/store/secret-store.ts";
+import { type Dialect, first, inLists, query, type Verb } from "../../kernel/store/sql.ts";
 
 export function* putSecret(tenant: string, name: string, sealed: string, at: number): Verb<void> {
   yield* query(

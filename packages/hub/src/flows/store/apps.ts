@@ -1,7 +1,8 @@
 /** Apps. Every change of an app's flows locks the app's row, so that tool names stay unique. */
-import type { StoredApp } from "../flow-store.ts";
-import { type Dialect, first, query, type Verb } from "../sql.ts";
-import { removeSubscriptions } from "./trigger-subscriptions.ts";
+
+import { removeSubscriptions } from "../../connections/store/trigger-subscriptions.ts";
+import type { StoredApp } from "../../kernel/store/flow-store.ts";
+import { type Dialect, first, query, type Verb } from "../../kernel/store/sql.ts";
 import { markTriggersChanged } from "./triggers.ts";
 
 type AppRow = Omit<StoredApp, "tenant"> & { tenant_id: string };

@@ -1,5 +1,10 @@
 /** Flows: their drafts and their published versions. */
-import { RequestError } from "../../lib/request-error.ts";
+
+import {
+  removeSubscriptions,
+  syncSubscriptions,
+} from "../../connections/store/trigger-subscriptions.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
 import type {
   DeleteResult,
   DraftState,
@@ -14,8 +19,8 @@ import type {
   RejectedEdit,
   StoredApp,
   StoredFlow,
-} from "../flow-store.ts";
-import { type Dialect, first, inLists, notify, query, type Verb } from "../sql.ts";
+} from "../../kernel/store/flow-store.ts";
+import { type Dialect, first, inLists, notify, query, type Verb } from "../../kernel/store/sql.ts";
 import { createApp, lockApp } from "./apps.ts";
 import { removeSchedules, syncSchedules } from "./schedules.ts";
 import {
@@ -24,7 +29,6 @@ import {
   saveDraftNames,
   savePublishedNames,
 } from "./tool-names.ts";
-import { removeSubscriptions, syncSubscriptions } from "./trigger-subscriptions.ts";
 import { insertTriggers, markTriggersChanged, setTriggerRevision } from "./triggers.ts";
 
 type FlowRow = Omit<StoredFlow, "tenant" | "graph"> & { tenant_id: string; graph: string };

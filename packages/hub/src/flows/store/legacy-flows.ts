@@ -4,9 +4,14 @@
  * `older_…`. Later the rows of `older_flows` are migrated in one transaction, which renames that table
  * to `migrated_flows`. No row is deleted.
  */
-import { normalizeColumnName } from "../../lib/normalize-column-name.ts";
-import type { ConvertFlows, LegacyApp, LegacyMigration, StoredFlow } from "../flow-store.ts";
-import { columnsOf, type Dialect, query, type Row, type Verb } from "../sql.ts";
+import { normalizeColumnName } from "../../kernel/lib/normalize-column-name.ts";
+import type {
+  ConvertFlows,
+  LegacyApp,
+  LegacyMigration,
+  StoredFlow,
+} from "../../kernel/store/flow-store.ts";
+import { columnsOf, type Dialect, query, type Row, type Verb } from "../../kernel/store/sql.ts";
 import { publishFlow, saveFlows } from "./flows.ts";
 
 /**

@@ -1,9 +1,18 @@
 /** The schedules of published flows, and their runs. */
-import type { NewTrigger, StoredTrigger } from "../flow-store.ts";
-import type { NewRun } from "../run-store.ts";
-import type { PlanFiring, StoredSchedule } from "../schedule-store.ts";
-import { type Dialect, first, inLists, insert, keyRows, notify, query, type Verb } from "../sql.ts";
-import { queueRuns } from "./queue-runs.ts";
+import type { NewTrigger, StoredTrigger } from "../../kernel/store/flow-store.ts";
+import type { NewRun } from "../../kernel/store/run-store.ts";
+import type { PlanFiring, StoredSchedule } from "../../kernel/store/schedule-store.ts";
+import {
+  type Dialect,
+  first,
+  inLists,
+  insert,
+  keyRows,
+  notify,
+  query,
+  type Verb,
+} from "../../kernel/store/sql.ts";
+import { queueRuns } from "../runs/store/queue-runs.ts";
 import { TRIGGER_FIELDS, type TriggerRow, toTrigger } from "./triggers.ts";
 
 const FIELDS = "flow_id, node_id, cron, time_zone, next_at";

@@ -2,7 +2,7 @@
  * The tool names of an app's flows. A flow owns the names of its draft, those of its published version,
  * and aliases: former names that are still callable. The caller must have locked the app's row.
  */
-import { insert, query, type Value, type Verb } from "../sql.ts";
+import { insert, query, type Value, type Verb } from "../../kernel/store/sql.ts";
 
 interface FlowOfApp {
   id: string;

@@ -7,9 +7,9 @@ import type {
   TriggerPage,
   TriggerState,
   VerdictCounts,
-} from "../flow-store.ts";
-import { first, insert, notify, query, type Value, type Verb } from "../sql.ts";
-import { deleteUnusedBreakers } from "./breakers.ts";
+} from "../../kernel/store/flow-store.ts";
+import { first, insert, notify, query, type Value, type Verb } from "../../kernel/store/sql.ts";
+import { deleteUnusedBreakers } from "../matching/store/breakers.ts";
 
 export type TriggerRow = Omit<StoredTrigger, "tenant" | "active" | "config"> & {
   tenant_id: string;

@@ -5,10 +5,12 @@
 import type { Result, Server, ServerContext } from "@modelcontextprotocol/server";
 import { isObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import type { CalledTool, ToolCalls } from "../apps/call-tool.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { StoredApp } from "../store/flow-store.ts";
-import type { Store } from "../store/store.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import { backPressureOf } from "../../kernel/mcp/back-pressure.ts";
+import { requestContextOf } from "../../kernel/mcp/request-context.ts";
+import type { StoredApp } from "../../kernel/store/flow-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import type { CalledTool, ToolCalls } from "../editing/call-tool.ts";
 import { createProgressReporter, type ProgressReporter } from "./app-progress.ts";
 import {
   errorResult,
@@ -19,8 +21,6 @@ import {
   withRenamedNote,
 } from "./app-results.ts";
 import { type AppTasks, clientSupportsTasks, type Era } from "./app-tasks.ts";
-import { backPressureOf } from "./back-pressure.ts";
-import { requestContextOf } from "./request-context.ts";
 
 export interface AppCallsOptions {
   store: ResultStore & Pick<Store, "findTool" | "getRun" | "cancelRun">;

@@ -2,7 +2,7 @@ import { ProtocolError } from "@modelcontextprotocol/server";
 import type { Json } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES, LargeJson, type MaybeLarge } from "@signalbox/rules/large-json.ts";
 import { describe, expect, it } from "vitest";
-import type { Run } from "../store/run-store.ts";
+import type { Run } from "../../kernel/store/run-store.ts";
 import { runToolResult, toProtocolError, withRenamedNote } from "./app-results.ts";
 
 const result = (run: Partial<Run>, schemaError?: string) =>

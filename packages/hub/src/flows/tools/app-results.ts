@@ -7,15 +7,15 @@ import {
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import type { ToolCalls } from "../apps/call-tool.ts";
-import { messageWithField, RequestError } from "../lib/request-error.ts";
+import { messageWithField, RequestError } from "../../kernel/lib/request-error.ts";
+import { paramsError } from "../../kernel/mcp/argument-error.ts";
+import { unexpectedError } from "../../kernel/mcp/sdk-errors.ts";
+import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
+import type { Run } from "../../kernel/store/run-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import type { ToolCalls } from "../editing/call-tool.ts";
 import { parseLarge } from "../runs/parse-large.ts";
 import { toRunResult } from "../runs/run-result.ts";
-import type { StoredTrigger } from "../store/flow-store.ts";
-import type { Run } from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
-import { paramsError } from "./argument-error.ts";
-import { unexpectedError } from "./sdk-errors.ts";
 
 /** Keys of `_meta`. */
 const RUN_ID = "signalbox/run";

@@ -9,29 +9,29 @@ import {
   type Server,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import type { ToolCalls } from "../apps/call-tool.ts";
-import type { ReserveBytes } from "../inbox/response-budget.ts";
-import type { BodyLimits } from "../lib/limits.ts";
-import { RequestError } from "../lib/request-error.ts";
-import type { StoredApp } from "../store/flow-store.ts";
-import type { Store } from "../store/store.ts";
-import type { Access, Authorizer } from "../tenants/authorizer.ts";
+import type { Access, Authorizer } from "../../kernel/access/authorizer.ts";
+import type { ReserveBytes } from "../../kernel/http/response-budget.ts";
+import type { BodyLimits } from "../../kernel/lib/limits.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import { trackUnreadBytes } from "../../kernel/mcp/back-pressure.ts";
+import { batchOf } from "../../kernel/mcp/batch.ts";
+import { listCursor } from "../../kernel/mcp/list-cursor.ts";
+import { createOpenStreams } from "../../kernel/mcp/open-streams.ts";
+import { readCall } from "../../kernel/mcp/read-call.ts";
+import { type RequestContext, requestContextOf } from "../../kernel/mcp/request-context.ts";
+import { createResourceChanges } from "../../kernel/mcp/resource-changes.ts";
+import { isClientError } from "../../kernel/mcp/sdk-errors.ts";
+import { serveCall } from "../../kernel/mcp/serve-call.ts";
+import { createSessions } from "../../kernel/mcp/sessions.ts";
+import { createListenHandler } from "../../kernel/mcp/subscriptions-listen.ts";
+import { TaskServer } from "../../kernel/mcp/task-server.ts";
+import type { StoredApp } from "../../kernel/store/flow-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import type { ToolCalls } from "../editing/call-tool.ts";
 import { type AppCallsOptions, createAppCalls } from "./app-calls.ts";
 import { toProtocolError } from "./app-results.ts";
 import { type AppTasksOptions, createAppTasks, type Era, taskCapabilities } from "./app-tasks.ts";
 import { createAppTools } from "./app-tools.ts";
-import { trackUnreadBytes } from "./back-pressure.ts";
-import { batchOf } from "./batch.ts";
-import { listCursor } from "./list-cursor.ts";
-import { createOpenStreams } from "./open-streams.ts";
-import { readCall } from "./read-call.ts";
-import { type RequestContext, requestContextOf } from "./request-context.ts";
-import { createResourceChanges } from "./resource-changes.ts";
-import { isClientError } from "./sdk-errors.ts";
-import { serveCall } from "./serve-call.ts";
-import { createSessions } from "./sessions.ts";
-import { createListenHandler } from "./subscriptions-listen.ts";
-import { TaskServer } from "./task-server.ts";
 
 export interface AppServersOptions {
   store: AppCallsOptions["store"] &

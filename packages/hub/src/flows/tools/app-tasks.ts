@@ -12,9 +12,11 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import type { StoredApp } from "../store/flow-store.ts";
-import { type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
+import { listCursor } from "../../kernel/mcp/list-cursor.ts";
+import { requestContextOf } from "../../kernel/mcp/request-context.ts";
+import type { StoredApp } from "../../kernel/store/flow-store.ts";
+import { type Run, TERMINAL_STATUSES } from "../../kernel/store/run-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import {
   invalidParams,
   type ResultCalls,
@@ -22,8 +24,6 @@ import {
   runToolResult,
   toProtocolError,
 } from "./app-results.ts";
-import { listCursor } from "./list-cursor.ts";
-import { requestContextOf } from "./request-context.ts";
 
 export type Era = "legacy" | "modern";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { sources } from "../../ingest/sources/index.ts";
+import { sources } from "../../events/sources/index.ts";
 import { describeAddedSource } from "./added-source.ts";
 
 const oneLine = (text: string) => text.replace(/\s+/g, " ");

@@ -2,7 +2,7 @@
  * Formats the text that `source add` prints: the new endpoint, and what the operator must do with its URL
  * and its secret at the sender.
  */
-import type { SourceDefinition } from "../../ingest/source.ts";
+import type { SourceDefinition } from "../../events/admit/source.ts";
 import { table } from "./command.ts";
 import { bold, dim, green } from "./style.ts";
 import { wrap } from "./text-layout.ts";

@@ -1,4 +1,4 @@
-import { CREATE_OPERATOR_TOKEN } from "../../tenants/operator-token.ts";
+import { CREATE_OPERATOR_TOKEN } from "../../tokens/operator-token.ts";
 import { githubSettings } from "../github-settings.ts";
 import { lacksProxyHeader } from "../hub-settings.ts";
 import type { RunningHub } from "../node/start-hub.ts";

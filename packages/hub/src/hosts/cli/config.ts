@@ -1,4 +1,4 @@
-import type { EffectiveSetting } from "../../api/settings-routes.ts";
+import type { EffectiveSetting } from "../../operations/settings-routes.ts";
 import { effectiveSettings } from "../effective-settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { type Settings, SettingsError } from "../settings.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { acceptClock, readClock, startClock } from "../../store/retention-clock.ts";
+import { acceptClock, readClock, startClock } from "../../events/retention/retention-clock.ts";
 import { describeRetentionClock, describeSecrets, describeSize } from "./doctor-findings.ts";
 
 it("reports the webhook secrets, and whether they are from a running hub or from this terminal", () => {

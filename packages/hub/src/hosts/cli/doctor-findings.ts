@@ -1,5 +1,5 @@
-import type { DatabaseFile, DatabaseSize } from "../../store/database-file.ts";
-import type { RetentionClock } from "../../store/retention-clock.ts";
+import type { RetentionClock } from "../../events/retention/retention-clock.ts";
+import type { DatabaseFile, DatabaseSize } from "../../kernel/store/database-file.ts";
 import { program } from "./program.ts";
 
 /** The result of one check of `doctor`. `--json` prints it with these fields. */

@@ -1,8 +1,8 @@
 /** Checks the GitHub App for `doctor`: its credentials, its webhook URL, and failed webhooks. */
 import type { z } from "zod";
-import type { redeliveriesView } from "../../api/redelivery-routes.ts";
-import type { RedeliveryStore, RedeliverySweep } from "../../store/redelivery-store.ts";
-import { createGithubApp } from "../../tenants/github-app.ts";
+import { createGithubApp } from "../../github/github-app.ts";
+import type { RedeliveryStore, RedeliverySweep } from "../../kernel/store/redelivery-store.ts";
+import type { redeliveriesView } from "../../redelivery/redelivery-routes.ts";
 import { githubSettings } from "../github-settings.ts";
 import type { Settings } from "../settings.ts";
 import type { Finding } from "./doctor-findings.ts";

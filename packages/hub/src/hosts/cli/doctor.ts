@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { WEBHOOKS } from "../../ingest/receive-request.ts";
+import { WEBHOOKS } from "../../events/admit/receive-request.ts";
 import { githubSettings } from "../github-settings.ts";
 import {
   allowsUnsigned,

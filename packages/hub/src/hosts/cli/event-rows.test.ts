@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { EventView, SummaryView } from "../../inbox/event-view.ts";
+import type { EventView, SummaryView } from "../../events/inbox/event-view.ts";
 import { createEventRows, describeEvent } from "./event-rows.ts";
 import { displayWidth } from "./text-layout.ts";
 

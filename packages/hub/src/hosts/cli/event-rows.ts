@@ -1,5 +1,5 @@
 /** Formats events for a terminal: as a list with one line for each event, or one event with its payload. */
-import { type EventView, eventName, type SummaryView } from "../../inbox/event-view.ts";
+import { type EventView, eventName, type SummaryView } from "../../events/inbox/event-view.ts";
 import { bold, dim } from "./style.ts";
 import { clip, pad, toPrintable } from "./text-layout.ts";
 

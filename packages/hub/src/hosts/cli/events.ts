@@ -1,4 +1,4 @@
-import type { EventView, SummaryView } from "../../inbox/event-view.ts";
+import type { EventView, SummaryView } from "../../events/inbox/event-view.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import type { Settings } from "../settings.ts";
 import {

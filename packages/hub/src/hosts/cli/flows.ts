@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { basename, dirname, join } from "node:path";
 import { snakeCase, uniqueName } from "@signalbox/rules/flows/tool-name.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
-import type { AppFile } from "../../legacy/read-flow-file.ts";
+import type { AppFile } from "../../flows/import/read-flow-file.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import {
   actionOf,

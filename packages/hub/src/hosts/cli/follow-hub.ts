@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createSseParser, type SseMessage } from "@signalbox/bridge/sse-parser";
-import type { SummaryView } from "../../inbox/event-view.ts";
-import { backoffMs } from "../../lib/backoff.ts";
+import type { SummaryView } from "../../events/inbox/event-view.ts";
+import { backoffMs } from "../../kernel/lib/backoff.ts";
 import { CommandFailed } from "./command.ts";
 import { causeOf, type HubClient, HubRequestFailed } from "./hub-client.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { sources } from "../../ingest/sources/index.ts";
+import { sources } from "../../events/sources/index.ts";
 import { commands } from "./commands.ts";
 import { exec } from "./exec.ts";
 import { formatHelp, formatOverview } from "./help.ts";

@@ -3,7 +3,7 @@
  * SIGNALBOX_URL, then the hub that runs on the data folder, then HOST and PORT. The hub that runs on
  * the data folder has written a token to it; for any other hub, SIGNALBOX_TOKEN is sent.
  */
-import type { Problem } from "../../lib/problem.ts";
+import type { Problem } from "../../kernel/lib/problem.ts";
 import { type HubFile, readHubFile, tryReadHubFile } from "../node/hub-file.ts";
 import { localUrl, type SettingName, type Settings } from "../settings.ts";
 import { CommandFailed } from "./command.ts";

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import type { Json } from "@signalbox/rules/json.ts";
-import type { ImportReport } from "../../apps/import-app.ts";
-import type { ImportedFlow, ImportPolicy } from "../../apps/import-flows.ts";
-import { type AppFile, readFlowFile } from "../../legacy/read-flow-file.ts";
-import { parseJson } from "../../lib/parse-json.ts";
-import { RequestError } from "../../lib/request-error.ts";
-import { truncate } from "../../lib/truncate.ts";
+import type { ImportReport } from "../../flows/import/import-app.ts";
+import type { ImportedFlow, ImportPolicy } from "../../flows/import/import-flows.ts";
+import { type AppFile, readFlowFile } from "../../flows/import/read-flow-file.ts";
+import { parseJson } from "../../kernel/lib/parse-json.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
+import { truncate } from "../../kernel/lib/truncate.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { asString, assertNoMoreArguments, type Command, print, UsageError } from "./command.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";

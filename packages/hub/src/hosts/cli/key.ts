@@ -1,5 +1,5 @@
-import { createSeal } from "../../lib/seal.ts";
-import type { Store } from "../../store/store.ts";
+import { createSeal } from "../../kernel/lib/seal.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { assertKeyDecrypts } from "../node/check-seal.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { reserveDatabase } from "../node/open-store.ts";

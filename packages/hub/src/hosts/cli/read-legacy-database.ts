@@ -1,8 +1,8 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { Database } from "better-sqlite3";
-import { fileOfRows, readRow } from "../../legacy/read-rows.ts";
-import { isLegacyTable, selectOldestFirst } from "../../store/verbs/legacy-flows.ts";
+import { fileOfRows, readRow } from "../../flows/import/read-rows.ts";
+import { isLegacyTable, selectOldestFirst } from "../../flows/store/legacy-flows.ts";
 import { UsageError } from "./command.ts";
 
 const SQLITE_HEADER = "SQLite format 3\0";

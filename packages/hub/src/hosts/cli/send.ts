@@ -1,8 +1,8 @@
-import type { SourceDefinition } from "../../ingest/source.ts";
-import { sources } from "../../ingest/sources/index.ts";
-import { makeSample, signSample } from "../../ingest/sources/signed-sample.ts";
-import { createIds } from "../../lib/ids.ts";
-import { RequestError } from "../../lib/request-error.ts";
+import type { SourceDefinition } from "../../events/admit/source.ts";
+import { sources } from "../../events/sources/index.ts";
+import { makeSample, signSample } from "../../events/sources/signed-sample.ts";
+import { createIds } from "../../kernel/lib/ids.ts";
+import { RequestError } from "../../kernel/lib/request-error.ts";
 import { nodeHmacKey } from "../node/hmac.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { readSecret, type Settings } from "../settings.ts";

@@ -1,8 +1,8 @@
-import type { HubInfo } from "../../api/hub-info.ts";
-import { sources } from "../../ingest/sources/index.ts";
-import { GRACE_HOURS, MAX_GRACE_HOURS } from "../../tenants/sources.ts";
-import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
-import { EVERY_TENANT } from "../../tenants/tokens.ts";
+import { GRACE_HOURS, MAX_GRACE_HOURS } from "../../events/endpoints/endpoints.ts";
+import { sources } from "../../events/sources/index.ts";
+import { LOCAL_TENANT } from "../../github/tenancy.ts";
+import type { HubInfo } from "../../operations/hub-info.ts";
+import { EVERY_TENANT } from "../../tokens/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { readSecret, type Settings } from "../settings.ts";
 import { describeAddedSource } from "./added-source.ts";

@@ -1,4 +1,4 @@
-import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
+import { LOCAL_TENANT } from "../../github/tenancy.ts";
 import { asString, type Parsed, UsageError } from "./command.ts";
 import type { WithHubOptions } from "./with-hub.ts";
 

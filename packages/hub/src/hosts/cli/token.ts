@@ -1,5 +1,5 @@
-import type { Scope } from "../../store/store.ts";
-import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
+import { LOCAL_TENANT } from "../../github/tenancy.ts";
+import type { Scope } from "../../kernel/store/store.ts";
 import {
   DEFAULT_SCOPES,
   ENV_ID_PREFIX,
@@ -8,7 +8,7 @@ import {
   scopes,
   tenantsError,
   unknownTenantError,
-} from "../../tenants/tokens.ts";
+} from "../../tokens/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import type { Settings } from "../settings.ts";
 import {

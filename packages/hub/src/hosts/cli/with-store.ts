@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import type { Store } from "../../store/store.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { assertNotLost } from "../node/database-marker.ts";
 import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
 import type { Settings } from "../settings.ts";

@@ -5,7 +5,7 @@
  * due.
  */
 import type { DurableObjectStorage } from "cloudflare:workers";
-import type { Timers } from "../../lib/timers.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
 
 export interface AlarmTimers extends Timers {
   /** Sets the alarm to this time, unless it is set to an earlier one. */

@@ -1,8 +1,8 @@
 /** Composes the store of an object from its own verbs and from verbs that run in other objects. */
-import type { Notice } from "../../store/sql.ts";
-import type { AppendRequest, Store, Tenant } from "../../store/store.ts";
-import { registryTables } from "../../store/tenant-tables.ts";
-import type { Verbs } from "../../store/verbs/index.ts";
+import type { Notice } from "../../kernel/store/sql.ts";
+import type { AppendRequest, Store, Tenant } from "../../kernel/store/store.ts";
+import { registryTables } from "../../kernel/store/tenant-tables.ts";
+import type { Verbs } from "../../kernel/store/verbs.ts";
 import { PLACES, type PlacedVerb } from "./store-places.ts";
 
 export interface ComposeOptions {

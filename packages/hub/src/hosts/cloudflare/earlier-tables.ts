@@ -4,11 +4,11 @@
  * migrated. When a tenant is deleted, its data in these tables is deleted too.
  */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { sanitizeSummary } from "../../ingest/sanitize-summary.ts";
-import { github } from "../../ingest/sources/github.ts";
-import { utf8 } from "../../lib/bytes.ts";
-import type { ObjectStorage } from "../../store/backends/durable-object.ts";
-import type { NewEvent, Store } from "../../store/store.ts";
+import { sanitizeSummary } from "../../events/admit/sanitize-summary.ts";
+import { github } from "../../events/sources/github.ts";
+import type { ObjectStorage } from "../../kernel/backends/durable-object.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import type { NewEvent, Store } from "../../kernel/store/store.ts";
 
 const PREFIX = "earlier_";
 const EVENTS = `${PREFIX}events`;

@@ -1,8 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
-import type { StoreObject } from "../../store/backends/durable-object.test-worker.ts";
-import { openDurableObject } from "../../store/backends/durable-object.ts";
+import type { StoreObject } from "../../kernel/backends/durable-object.test-worker.ts";
+import { openDurableObject } from "../../kernel/backends/durable-object.ts";
 import {
   deleteEarlierRows,
   migrateEarlierEvents,

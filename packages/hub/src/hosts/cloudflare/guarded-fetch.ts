@@ -9,12 +9,12 @@ import {
   type OutboundRequest,
 } from "@signalbox/rules/flows/outbound.ts";
 import ipaddr from "ipaddr.js";
-import { type AllowPrivate, createAddressRules } from "../../deliver/address-rules.ts";
-import { CONNECTION_HEADERS } from "../../deliver/connection-headers.ts";
-import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
-import { type Hop, nextHop } from "../../deliver/redirect.ts";
-import { concat } from "../../lib/bytes.ts";
-import type { WebFetch } from "../../lib/web-fetch.ts";
+import { concat } from "../../kernel/lib/bytes.ts";
+import type { WebFetch } from "../../kernel/lib/web-fetch.ts";
+import { type AllowPrivate, createAddressRules } from "../../kernel/outbound/address-rules.ts";
+import { CONNECTION_HEADERS } from "../../kernel/outbound/connection-headers.ts";
+import { parseOutboundUrl } from "../../kernel/outbound/outbound-url.ts";
+import { type Hop, nextHop } from "../../kernel/outbound/redirect.ts";
 
 export interface GuardedFetchOptions {
   allowPrivate: AllowPrivate;

@@ -4,8 +4,8 @@ import {
   type DurableObjectState,
   type HibernatableSocket,
 } from "cloudflare:workers";
-import { openDurableObject } from "../../store/backends/durable-object.ts";
-import type { Store } from "../../store/store.ts";
+import { openDurableObject } from "../../kernel/backends/durable-object.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import type { Bindings } from "./bindings.ts";
 import { renameEarlierTables } from "./earlier-tables.ts";
 import { type ObjectHub, startObjectHub } from "./object-hub.ts";

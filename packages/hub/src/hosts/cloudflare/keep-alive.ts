@@ -2,7 +2,7 @@
  * Adds a comment to an event stream every 5 seconds. A Worker detects that a client has disconnected only
  * when it writes; then `request.signal` is aborted, and the hub cancels the work of the request.
  */
-import { utf8 } from "../../lib/bytes.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
 
 const EVERY_MS = 5_000;
 const COMMENT = utf8(": keep-alive\n\n");

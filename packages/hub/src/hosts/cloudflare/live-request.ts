@@ -1,4 +1,4 @@
-import type { LiveRequest } from "../../api/live-streams.ts";
+import type { LiveRequest } from "../../events/live/live-streams.ts";
 
 /** Path and query of a URL. */
 export function pathOf(url: string): string {

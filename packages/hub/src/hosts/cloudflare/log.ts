@@ -1,4 +1,4 @@
-import type { Log } from "../../lib/log.ts";
+import type { Log } from "../../kernel/lib/log.ts";
 import { serializeError } from "../serialize-error.ts";
 
 /** JSON lines on the console, which `wrangler tail` and Workers Logs show. */

@@ -2,9 +2,10 @@
  * The metrics of one object in Prometheus' text format, with the same names as on the Node host. They
  * start at 0 when the object starts. Instead of a histogram there are only its sum and its count.
  */
+
+import { largestOrigins } from "../../flows/runs/worker-load.ts";
 import type { HubGauges, HubMetrics } from "../../host-ports.ts";
-import { largestOrigins } from "../../runs/worker-load.ts";
-import { partsOf } from "../../store/database-file.ts";
+import { partsOf } from "../../kernel/store/database-file.ts";
 
 export function createMetrics(): HubMetrics {
   const values = new Map<string, number>();

@@ -7,21 +7,22 @@
  * Look-ups in the registry are cached, so that a request usually calls only one object. The caches contain
  * values, never promises: in a Worker, a request cannot await a promise of another request.
  */
-import { separateQueryToken } from "../../api/query-token.ts";
-import { createSessionCookie } from "../../api/session-cookie.ts";
-import { checkSignature } from "../../ingest/check-signature.ts";
-import { mediaType } from "../../ingest/decode.ts";
-import { createEndpoints } from "../../ingest/endpoints.ts";
-import { createHeaderReader } from "../../ingest/header-reader.ts";
-import { toIncomingRequest } from "../../ingest/incoming-request.ts";
-import { isRejection, toAnswer } from "../../ingest/ingest-outcome.ts";
-import { readWebhook } from "../../ingest/read-webhook.ts";
-import { isIngestPath, TRIGGER_CALLBACK, WEBHOOKS } from "../../ingest/receive-request.ts";
-import { sources } from "../../ingest/sources/index.ts";
-import { bearerToken } from "../../lib/bearer-token.ts";
-import { BoundedMap } from "../../lib/bounded-map.ts";
-import { sha256Hex, webHmacKey } from "../../lib/hmac.ts";
-import { EVERY_TENANT } from "../../tenants/tokens.ts";
+
+import { checkSignature } from "../../events/admit/check-signature.ts";
+import { createEndpoints } from "../../events/admit/endpoints.ts";
+import { toIncomingRequest } from "../../events/admit/incoming-request.ts";
+import { readWebhook } from "../../events/admit/read-webhook.ts";
+import { isIngestPath, TRIGGER_CALLBACK, WEBHOOKS } from "../../events/admit/receive-request.ts";
+import { sources } from "../../events/sources/index.ts";
+import { createSessionCookie } from "../../kernel/access/session-cookie.ts";
+import { mediaType } from "../../kernel/http/decode.ts";
+import { createHeaderReader } from "../../kernel/http/header-reader.ts";
+import { isRejection, toAnswer } from "../../kernel/http/ingest-outcome.ts";
+import { separateQueryToken } from "../../kernel/http/query-token.ts";
+import { bearerToken } from "../../kernel/lib/bearer-token.ts";
+import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
+import { sha256Hex, webHmacKey } from "../../kernel/lib/hmac.ts";
+import { EVERY_TENANT } from "../../tokens/tokens.ts";
 import type { Settings } from "../settings.ts";
 import { agentObject, type Bindings, registryObject, storeObject } from "./bindings.ts";
 import { pathOf } from "./live-request.ts";

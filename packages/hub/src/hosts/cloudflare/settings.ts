@@ -1,6 +1,6 @@
 /** Reads the settings of a Worker from its variables and secrets. Their names are those of the Node host. */
 import type { HubSettings } from "../../host-ports.ts";
-import { parseKeys } from "../../lib/seal.ts";
+import { parseKeys } from "../../kernel/lib/seal.ts";
 import { effectiveSettings } from "../effective-settings.ts";
 import { githubSettings } from "../github-settings.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";

@@ -1,8 +1,8 @@
 import type { HibernatableSocket } from "cloudflare:workers";
 import { expect, it } from "vitest";
-import type { LiveConnection, LiveStreams } from "../../api/live-streams.ts";
-import { createTestTimers } from "../../lib/test-timers.ts";
-import type { Notice } from "../../store/sql.ts";
+import type { LiveConnection, LiveStreams } from "../../events/live/live-streams.ts";
+import { createTestTimers } from "../../kernel/lib/test-timers.ts";
+import type { Notice } from "../../kernel/store/sql.ts";
 import { createSockets } from "./sockets.ts";
 
 function setUp() {

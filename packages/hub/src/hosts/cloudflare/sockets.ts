@@ -12,12 +12,12 @@ import {
   type LiveSubscription,
   TOKEN_INVALID,
   UNAUTHORIZED,
-} from "../../api/live-streams.ts";
-import { utf8 } from "../../lib/bytes.ts";
-import { limitSocket, type SocketLimit } from "../../lib/limit-socket.ts";
-import { SOCKET_LIMITS } from "../../lib/limits.ts";
-import type { Store } from "../../store/store.ts";
-import { type MessageEncoder, socketEncoder } from "../../stream/message-encoder.ts";
+} from "../../events/live/live-streams.ts";
+import { type MessageEncoder, socketEncoder } from "../../events/live/message-encoder.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import { limitSocket, type SocketLimit } from "../../kernel/lib/limit-socket.ts";
+import { SOCKET_LIMITS } from "../../kernel/lib/limits.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import type { AlarmTimers } from "./alarm-timers.ts";
 import { toLiveRequest } from "./live-request.ts";
 

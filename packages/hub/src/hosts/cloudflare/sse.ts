@@ -1,7 +1,7 @@
 /** Serves `GET /events` and `GET /api/live` as Server-Sent Events in the body of a `Response`. */
-import { isAnswer, type LiveStreams, liveUnavailable } from "../../api/live-streams.ts";
-import { utf8 } from "../../lib/bytes.ts";
-import { sseEncoder } from "../../stream/message-encoder.ts";
+import { isAnswer, type LiveStreams, liveUnavailable } from "../../events/live/live-streams.ts";
+import { sseEncoder } from "../../events/live/message-encoder.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
 import { toLiveRequest } from "./live-request.ts";
 
 const BUFFER_BYTES = 64 * 1024;

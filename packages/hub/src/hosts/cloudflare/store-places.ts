@@ -5,7 +5,7 @@
  * first argument names. `own`: in the calling object, on its own tables. `combined`: in one or several
  * objects, as compose-store.ts implements it.
  */
-import type { VerbTable } from "../../store/verbs/index.ts";
+import type { VerbTable } from "../../kernel/store/verbs.ts";
 
 export type Place = "registry" | "tenant" | "own" | "combined";
 

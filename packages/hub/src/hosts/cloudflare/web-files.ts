@@ -1,5 +1,5 @@
 import type { Fetcher } from "cloudflare:workers";
-import type { ReadWebFile } from "../../api/web-ui.ts";
+import type { ReadWebFile } from "../../web-ui/web-ui.ts";
 
 /** Reads the files of the web UI from the Worker's static assets. Cloudflare compresses the responses. */
 export const createReadWebFile =

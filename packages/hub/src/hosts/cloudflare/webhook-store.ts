@@ -1,7 +1,7 @@
 import type { DurableObjectState } from "cloudflare:workers";
-import type { Notice } from "../../store/sql.ts";
-import type { Store } from "../../store/store.ts";
-import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
+import { LOCAL_TENANT } from "../../github/tenancy.ts";
+import type { Notice } from "../../kernel/store/sql.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { agentObject, type Bindings, registryObject, storeObject } from "./bindings.ts";
 import { composeStore } from "./compose-store.ts";
 import { dropEarlierTables, migrateEarlierEvents } from "./earlier-tables.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { createSeal } from "../../lib/seal.ts";
-import type { SourceEndpoint } from "../../store/store.ts";
+import { createSeal } from "../../kernel/lib/seal.ts";
+import type { SourceEndpoint } from "../../kernel/store/store.ts";
 import { readSettings } from "../settings.ts";
 import { assertKeyDecrypts, warnOfShortSecrets } from "./check-seal.ts";
 

@@ -1,7 +1,7 @@
 /** Checks the stored secrets before the hub starts: their key, and their length. */
-import type { Seal } from "../../lib/seal.ts";
-import type { Store } from "../../store/store.ts";
-import { isShortSecret, SHORT_SECRET } from "../../tenants/secret-length.ts";
+import type { Seal } from "../../kernel/lib/seal.ts";
+import { isShortSecret, SHORT_SECRET } from "../../kernel/lib/secret-length.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { signedSources } from "../hub-settings.ts";
 import { type Settings, SettingsError } from "../settings.ts";
 import type { Logger } from "./log.ts";

@@ -7,7 +7,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import type { OutboundError, OutboundRequest } from "@signalbox/rules/flows/outbound.ts";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { utf8 } from "../../lib/bytes.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
 import { createGuardedFetch, type GuardedFetchOptions } from "./guarded-fetch.ts";
 import { makeCertificate } from "./test-certificate.ts";
 import { closeServers, listen, serve, toLoopback } from "./test-server.ts";

@@ -4,9 +4,9 @@ import {
   OutboundError,
   type OutboundRequest,
 } from "@signalbox/rules/flows/outbound.ts";
-import { CONNECTION_HEADERS } from "../../deliver/connection-headers.ts";
-import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
-import { type Hop, nextHop } from "../../deliver/redirect.ts";
+import { CONNECTION_HEADERS } from "../../kernel/outbound/connection-headers.ts";
+import { parseOutboundUrl } from "../../kernel/outbound/outbound-url.ts";
+import { type Hop, nextHop } from "../../kernel/outbound/redirect.ts";
 import { outboundFailure } from "./outbound-failure.ts";
 import { bareHost, openPinned } from "./pinned-request.ts";
 import { type AddressOptions, createResolveHost } from "./resolve-host.ts";

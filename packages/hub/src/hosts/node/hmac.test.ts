@@ -1,7 +1,7 @@
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect, it } from "vitest";
-import { utf8 } from "../../lib/bytes.ts";
-import { webHmacKey } from "../../lib/hmac.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
+import { webHmacKey } from "../../kernel/lib/hmac.ts";
 import { nodeHmacKey } from "./hmac.ts";
 
 it.each([0, 1, LARGE_BYTES, LARGE_BYTES + 1, 3 * LARGE_BYTES, 5_000_001])(

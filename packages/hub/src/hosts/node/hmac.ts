@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, type Hmac, hash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import type { MakeHmacKey, Sha256Hex } from "../../lib/hmac.ts";
+import type { MakeHmacKey, Sha256Hex } from "../../kernel/lib/hmac.ts";
 
 /** Uses a `KeyObject`: signing with the raw bytes of a key takes twice as long on Node 24. */
 export const nodeHmacKey: MakeHmacKey = (secret) => {

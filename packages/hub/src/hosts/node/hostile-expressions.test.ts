@@ -7,7 +7,7 @@ import type { EvaluationCaller } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { afterAll, describe, expect, it } from "vitest";
 import { withoutBlocking } from "../../../../../test/support/main-thread-cpu.ts";
-import { evaluateFilters } from "../../runs/evaluate-filters.ts";
+import { evaluateFilters } from "../../flows/matching/evaluate-filters.ts";
 import { createSandbox } from "./sandbox.ts";
 
 const sandbox = createSandbox({ maxWorkers: 3 });

@@ -7,7 +7,7 @@ import { testContext } from "@signalbox/rules/flows/test-context.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { LargeJson } from "@signalbox/rules/large-json.ts";
 import { afterEach, describe, expect, it } from "vitest";
-import { testEvaluate } from "../../sandbox/test-evaluate.ts";
+import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
 import { createGuardedFetch, type GuardedFetchOptions } from "./guarded-fetch.ts";
 import { closeServers, serve, servers, toLoopback } from "./test-server.ts";
 

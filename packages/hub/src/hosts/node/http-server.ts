@@ -11,8 +11,8 @@ import {
 } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { incompleteBody } from "../../ingest/incoming-request.ts";
-import { type Rejection, rejection, toAnswer } from "../../ingest/ingest-outcome.ts";
+import { incompleteBody } from "../../events/admit/incoming-request.ts";
+import { type Rejection, rejection, toAnswer } from "../../kernel/http/ingest-outcome.ts";
 import { SettingsError } from "../settings.ts";
 import { BODY_ABORTED } from "./read-body.ts";
 import { LINGER_BYTES, sendAnswer } from "./send-answer.ts";

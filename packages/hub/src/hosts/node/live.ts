@@ -12,10 +12,10 @@ import {
   type LiveRequest,
   type LiveStreams,
   liveUnavailable,
-} from "../../api/live-streams.ts";
-import { limitSocket } from "../../lib/limit-socket.ts";
-import { SOCKET_LIMITS } from "../../lib/limits.ts";
-import { socketEncoder } from "../../stream/message-encoder.ts";
+} from "../../events/live/live-streams.ts";
+import { socketEncoder } from "../../events/live/message-encoder.ts";
+import { limitSocket } from "../../kernel/lib/limit-socket.ts";
+import { SOCKET_LIMITS } from "../../kernel/lib/limits.ts";
 import { createSseConnections } from "./sse-connection.ts";
 
 export interface LiveTransportOptions {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import type { WorkerLoad } from "../../runs/worker-load.ts";
+import type { WorkerLoad } from "../../flows/runs/worker-load.ts";
 import { createMetrics } from "./metrics.ts";
 
 const create = () => createMetrics({ sources: ["github"], nodeTypes: ["HttpRequest"] });

@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { largestOrigins, type WorkerLoad } from "../../flows/runs/worker-load.ts";
 import type { HubGauges, HubMetrics } from "../../host-ports.ts";
-import { largestOrigins, type WorkerLoad } from "../../runs/worker-load.ts";
-import { partsOf } from "../../store/database-file.ts";
+import { partsOf } from "../../kernel/store/database-file.ts";
 
 export interface MetricsOptions {
   sources: readonly string[];

@@ -1,10 +1,10 @@
 import { existsSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { messageOf } from "../../store/backends/postgres-errors.ts";
-import type { OutageLog } from "../../store/outage-log.ts";
-import { SchemaRefused } from "../../store/schema-refused.ts";
-import { describeDamage, isStorageUnavailable } from "../../store/storage-unavailable.ts";
-import type { Store } from "../../store/store.ts";
+import { messageOf } from "../../kernel/backends/postgres-errors.ts";
+import type { OutageLog } from "../../kernel/store/outage-log.ts";
+import { SchemaRefused } from "../../kernel/store/schema-refused.ts";
+import { describeDamage, isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import { type Settings, SettingsError } from "../settings.ts";
 import { withoutPassword } from "../without-password.ts";
 import { assertNotLost, describeLoss, isDatabaseMarked } from "./database-marker.ts";
@@ -36,14 +36,14 @@ export async function openStore(
   { outages = { onFailure() {}, onSuccess() {}, onDisconnect() {} }, vacuum }: OpenOptions = {},
 ): Promise<Store> {
   if (isSqlite(settings)) {
-    const { openSqlite } = await import("../../store/backends/sqlite.ts");
+    const { openSqlite } = await import("../../kernel/backends/sqlite.ts");
     return withFileErrors(settings, (file) => {
       assertNotLost(settings.data, file);
       const mayCreate = !isDatabaseMarked(settings.data, file);
       return openSqlite(file, { outages, mayCreate, vacuum });
     });
   }
-  const { openPostgres } = await import("../../store/backends/postgres.ts");
+  const { openPostgres } = await import("../../kernel/backends/postgres.ts");
   try {
     return await openPostgres(settings.databaseUrl, { outages, onError: outages.onDisconnect });
   } catch (error) {
@@ -79,7 +79,7 @@ export async function reserveDatabase(
   fix = FIX_FOR_SECOND_HUB,
 ): Promise<() => void> {
   if (!isSqlite(settings)) return () => {};
-  const { lockDatabase } = await import("../../store/backends/sqlite-lock.ts");
+  const { lockDatabase } = await import("../../kernel/backends/sqlite-lock.ts");
   const file = sqliteFile(settings);
   const release = withFileErrors(settings, lockDatabase);
   if (release) return release;

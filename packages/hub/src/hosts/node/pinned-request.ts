@@ -5,7 +5,7 @@ import { pipeline, type Readable, type Transform } from "node:stream";
 import { TLSSocket } from "node:tls";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
-import type { Hop } from "../../deliver/redirect.ts";
+import type { Hop } from "../../kernel/outbound/redirect.ts";
 import { tlsFailure } from "./outbound-failure.ts";
 
 export interface PinnedExchange {

@@ -2,8 +2,8 @@ import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
-import { createBodyBudget } from "../../ingest/body-budget.ts";
-import { rejection } from "../../ingest/ingest-outcome.ts";
+import { createBodyBudget } from "../../kernel/http/body-budget.ts";
+import { rejection } from "../../kernel/http/ingest-outcome.ts";
 import { BODY_ABORTED, createBodyReader } from "./read-body.ts";
 
 function open(

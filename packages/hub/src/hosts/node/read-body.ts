@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { BodyBudget } from "../../ingest/body-budget.ts";
-import { incompleteBody, tooLarge } from "../../ingest/incoming-request.ts";
-import type { Rejection } from "../../ingest/ingest-outcome.ts";
+import { incompleteBody, tooLarge } from "../../events/admit/incoming-request.ts";
+import type { BodyBudget } from "../../kernel/http/body-budget.ts";
+import type { Rejection } from "../../kernel/http/ingest-outcome.ts";
 import { GrowingBytes } from "./growing-bytes.ts";
 
 /** Emitted on a request whose body will not be complete, with the rejection to send. */

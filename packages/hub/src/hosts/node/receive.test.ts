@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { createBodyBudget } from "../../ingest/body-budget.ts";
-import { rejection } from "../../ingest/ingest-outcome.ts";
+import { createBodyBudget } from "../../kernel/http/body-budget.ts";
+import { rejection } from "../../kernel/http/ingest-outcome.ts";
 import { createReceiver } from "./receive.ts";
 
 it("keeps the bytes of a large body reserved until it was processed, even if its sender disconnects", async () => {

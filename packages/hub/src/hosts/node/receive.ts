@@ -3,9 +3,9 @@
  * building one, with its stream, would cost more than verifying and storing the event.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { BodyBudget } from "../../ingest/body-budget.ts";
-import { type IngestOutcome, toAnswer } from "../../ingest/ingest-outcome.ts";
-import type { ReceiveRequest } from "../../ingest/receive-request.ts";
+import type { ReceiveRequest } from "../../events/admit/receive-request.ts";
+import type { BodyBudget } from "../../kernel/http/body-budget.ts";
+import { type IngestOutcome, toAnswer } from "../../kernel/http/ingest-outcome.ts";
 import { createBodyReader } from "./read-body.ts";
 import { sendAnswer } from "./send-answer.ts";
 

@@ -1,7 +1,7 @@
 /** Encrypts the stored secrets again, after their key was replaced. */
-import { createSeal } from "../../lib/seal.ts";
-import type { SealedText } from "../../store/secret-store.ts";
-import type { Store } from "../../store/store.ts";
+import { createSeal } from "../../kernel/lib/seal.ts";
+import type { SealedText } from "../../kernel/store/secret-store.ts";
+import type { Store } from "../../kernel/store/store.ts";
 import type { SealKeys } from "./seal-key.ts";
 
 const PAGE = 200;

@@ -1,7 +1,7 @@
 import { lookup as systemLookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
-import { type AllowPrivate, createAddressRules } from "../../deliver/address-rules.ts";
+import { type AllowPrivate, createAddressRules } from "../../kernel/outbound/address-rules.ts";
 
 export interface AddressOptions {
   allowPrivate: AllowPrivate;

@@ -4,7 +4,7 @@
  */
 import type { ChildProcess } from "node:child_process";
 import type { SerializedEvaluation } from "@signalbox/rules/flows/evaluation.ts";
-import { concat } from "../../lib/bytes.ts";
+import { concat } from "../../kernel/lib/bytes.ts";
 
 type Data = SerializedEvaluation["data"];
 export type SandboxMessage = readonly SerializedEvaluation[] | { piece: Data };

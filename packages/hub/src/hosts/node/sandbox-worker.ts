@@ -4,9 +4,9 @@ import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import type { SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import { evaluateSerialized } from "../../sandbox/evaluators.ts";
-import type { JavaScriptHost } from "../../sandbox/run-javascript.ts";
-import { READY, type WorkerMessage } from "../../sandbox/worker-pool.ts";
+import { evaluateSerialized } from "../../flows/sandbox/evaluators.ts";
+import type { JavaScriptHost } from "../../flows/sandbox/run-javascript.ts";
+import { READY, type WorkerMessage } from "../../kernel/jobs/worker-pool.ts";
 import { createPieceJoiner, type SandboxMessage } from "./sandbox-pieces.ts";
 
 /** TypeScript declares WebAssembly only for the DOM. */

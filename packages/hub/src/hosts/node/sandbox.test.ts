@@ -9,7 +9,7 @@ import type {
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { LargeJson } from "@signalbox/rules/large-json.ts";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
-import { READY } from "../../sandbox/worker-pool.ts";
+import { READY } from "../../kernel/jobs/worker-pool.ts";
 import { createSandbox } from "./sandbox.ts";
 
 const sandbox = createSandbox({ maxWorkers: 2, graceMs: 2000 });

@@ -15,7 +15,7 @@ import {
   type SandboxWorkerEvents,
   type WorkerMessage,
   type WorkerPool,
-} from "../../sandbox/worker-pool.ts";
+} from "../../kernel/jobs/worker-pool.ts";
 import { sendInPieces } from "./sandbox-pieces.ts";
 
 /** The maximum heap of a worker. `Code` nodes use WebAssembly memory, which has its own limit. */

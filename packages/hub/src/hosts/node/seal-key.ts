@@ -14,7 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { KEY_BYTES, parseKeys } from "../../lib/seal.ts";
+import { KEY_BYTES, parseKeys } from "../../kernel/lib/seal.ts";
 import { SettingsError } from "../settings.ts";
 import { describeForeignOwner } from "./file-owner.ts";
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Answer } from "../../ingest/ingest-outcome.ts";
+import type { Answer } from "../../kernel/http/ingest-outcome.ts";
 
 /** How many bytes of a rejected body are still read, so that the client can read the response. */
 export const LINGER_BYTES = 1024 * 1024;

@@ -5,8 +5,8 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
-import type { LiveConnection } from "../../api/live-streams.ts";
-import { sseEncoder } from "../../stream/message-encoder.ts";
+import type { LiveConnection } from "../../events/live/live-streams.ts";
+import { sseEncoder } from "../../events/live/message-encoder.ts";
 
 type Encode = (text: string) => string | Buffer;
 

@@ -1,4 +1,4 @@
-import type { Timers } from "../../lib/timers.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
 
 /** `defer` is `setImmediate`: pending I/O is handled first, so a group commit contains more requests. */
 export const systemTimers: Timers = {

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { ReadWebFile } from "../../api/web-ui.ts";
+import type { ReadWebFile } from "../../web-ui/web-ui.ts";
 
 const isSource = import.meta.url.endsWith(".ts");
 const FOLDER = fileURLToPath(new URL(isSource ? "../../../dist/web" : "web", import.meta.url));

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { OutageLog } from "../../store/outage-log.ts";
-import { StorageUnavailable } from "../../store/storage-unavailable.ts";
+import type { OutageLog } from "../../kernel/store/outage-log.ts";
+import { StorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
 import { SettingsError } from "../settings.ts";
 import { DatabaseUnavailable, openStore } from "./open-store.ts";
 import { whenAvailable } from "./when-available.ts";

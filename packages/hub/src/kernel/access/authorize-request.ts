@@ -2,12 +2,13 @@
  * Authorizes HTTP and WebSocket requests: checks the `Host` and `Origin` headers, then the bearer token
  * or the session cookie of the web UI.
  */
+
+import { DEFAULT_SCOPES } from "../../tokens/tokens.ts";
+import type { HostCheck } from "../http/host-check.ts";
 import { bearerToken } from "../lib/bearer-token.ts";
 import type { Scope } from "../store/store.ts";
-import { audiencesOf, isMcpServer, resourceMetadataUrl } from "../tenants/audience.ts";
-import { type Access, type Authorizer, Denied, type Requirement } from "../tenants/authorizer.ts";
-import { DEFAULT_SCOPES } from "../tenants/tokens.ts";
-import type { HostCheck } from "./host-check.ts";
+import { audiencesOf, isMcpServer, resourceMetadataUrl } from "./audience.ts";
+import { type Access, type Authorizer, Denied, type Requirement } from "./authorizer.ts";
 import { createSessionCookie } from "./session-cookie.ts";
 
 /** A `Request`, or as much of one as a host has before it upgrades a connection. */

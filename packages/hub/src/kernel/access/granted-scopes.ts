@@ -2,9 +2,10 @@
  * Determines which scopes a token has in each tenant. A token of the operator has its scopes in all its
  * tenants. A token of a person has at most the scopes of the person's current role in the tenant.
  */
+
+import { EVERY_TENANT } from "../../tokens/tokens.ts";
 import type { Role } from "../store/people-store.ts";
 import type { Scope, Token } from "../store/store.ts";
-import { EVERY_TENANT } from "./tokens.ts";
 
 /** A stored token with the roles of its person, which `withPeople` looks up. */
 export interface GrantedToken extends Token {

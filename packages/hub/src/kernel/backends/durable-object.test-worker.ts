@@ -5,8 +5,8 @@ import {
   type DurableObjectState,
   type Env,
 } from "cloudflare:workers";
-import type { Notice } from "../sql.ts";
-import type { Store } from "../store.ts";
+import type { Notice } from "../store/sql.ts";
+import type { Store } from "../store/store.ts";
 import { openDurableObject } from "./durable-object.ts";
 
 declare module "cloudflare:workers" {

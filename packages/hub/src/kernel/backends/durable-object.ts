@@ -2,13 +2,13 @@
  * The SQLite of a Durable Object: one object, one tenant, one thread. Cloudflare delays each response
  * until the writes before it are durable, so changes survive a crash here too.
  */
-import { createListeners } from "../listeners.ts";
-import { migrate } from "../migrate.ts";
-import { createPackLarge } from "../packs.ts";
-import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
-import type { Dialect, Notice, Row, Value, Verb } from "../sql.ts";
-import type { Store } from "../store.ts";
-import { bindVerbs, verbTable } from "../verbs/index.ts";
+import { createListeners } from "../store/listeners.ts";
+import { migrate } from "../store/migrate.ts";
+import { createPackLarge } from "../store/packs.ts";
+import { insertSql, runSync, type SyncSql } from "../store/run-sync.ts";
+import type { Dialect, Notice, Row, Value, Verb } from "../store/sql.ts";
+import type { Store } from "../store/store.ts";
+import { bindVerbs, verbTable } from "../store/verbs.ts";
 import { sqliteTableParts } from "./table-parts.ts";
 
 /** The part of `DurableObjectStorage` that the store uses. */

@@ -2,9 +2,9 @@
 import pg from "pg";
 import { afterEach, beforeEach, expect, inject, test, vi } from "vitest";
 import { createMigratedDatabase } from "../../../../../test/support/postgres.ts";
-import { sampleRun } from "../contract/run-sample.ts";
-import { appendEvents, appendRequest, DAY, START, sampleEvent } from "../contract/sample.ts";
-import type { Store } from "../store.ts";
+import { sampleRun } from "../store/contract/run-sample.ts";
+import { appendEvents, appendRequest, DAY, START, sampleEvent } from "../store/contract/sample.ts";
+import type { Store } from "../store/store.ts";
 import { openPostgres } from "./postgres.ts";
 
 let admin: pg.Client;

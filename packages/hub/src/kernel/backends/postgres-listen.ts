@@ -4,7 +4,7 @@
  * connection reports a `gap`.
  */
 import pg from "pg";
-import type { Notice } from "../sql.ts";
+import type { Notice } from "../store/sql.ts";
 
 const CHANNEL = "signalbox";
 const RECONNECT_MS = 1_000;

@@ -3,9 +3,15 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { startFreezableProxy } from "../../../../../test/support/freezable-proxy.ts";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
-import { claimExactly, sampleRun, sampleStep, save, succeeded } from "../contract/run-sample.ts";
-import { allEvents, appendEvents, sampleEvent } from "../contract/sample.ts";
-import type { Store } from "../store.ts";
+import {
+  claimExactly,
+  sampleRun,
+  sampleStep,
+  save,
+  succeeded,
+} from "../store/contract/run-sample.ts";
+import { allEvents, appendEvents, sampleEvent } from "../store/contract/sample.ts";
+import type { Store } from "../store/store.ts";
 import { openPostgres, type PostgresOptions } from "./postgres.ts";
 import { dialect } from "./postgres-statement.ts";
 

@@ -4,7 +4,7 @@
  * holds its locks for a short time.
  */
 import type pg from "pg";
-import type { Notice, Operation, Row, Verb } from "../sql.ts";
+import type { Notice, Operation, Row, Verb } from "../store/sql.ts";
 import { VerbFailed } from "./postgres-errors.ts";
 import { type Statement, statements } from "./postgres-statement.ts";
 

@@ -4,7 +4,7 @@
  * responds. If not, all operations in progress fail, and new ones fail immediately until a ping succeeds.
  * A slow operation on a server that responds is not interrupted.
  */
-import { StorageUnavailable } from "../storage-unavailable.ts";
+import { StorageUnavailable } from "../store/storage-unavailable.ts";
 
 export interface PulseOptions {
   /** Resolves if the server has responded, also with an error. */

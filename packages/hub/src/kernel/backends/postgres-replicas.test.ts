@@ -4,7 +4,11 @@ import { createRequire } from "node:module";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
-import { publishTriggers, republish, sampleConnection } from "../contract/connection-sample.ts";
+import {
+  publishTriggers,
+  republish,
+  sampleConnection,
+} from "../store/contract/connection-sample.ts";
 import {
   allEvents,
   appendEvents,
@@ -16,9 +20,9 @@ import {
   sampleEvents,
   seqsOf,
   type Tuple,
-} from "../contract/sample.ts";
-import type { Notice } from "../sql.ts";
-import type { Store } from "../store.ts";
+} from "../store/contract/sample.ts";
+import type { Notice } from "../store/sql.ts";
+import type { Store } from "../store/store.ts";
 import { openPostgres } from "./postgres.ts";
 
 /** A transaction that waits for a lock longer than this is in a deadlock. It is not retried. */

@@ -9,9 +9,16 @@ import {
   publication,
   sampleApp,
   setDraft,
-} from "../contract/flow-sample.ts";
-import { claimAll } from "../contract/run-claims.ts";
-import { claim, lease, progress, runIds, sampleRun, sampleRuns } from "../contract/run-sample.ts";
+} from "../store/contract/flow-sample.ts";
+import { claimAll } from "../store/contract/run-claims.ts";
+import {
+  claim,
+  lease,
+  progress,
+  runIds,
+  sampleRun,
+  sampleRuns,
+} from "../store/contract/run-sample.ts";
 import {
   appendEvents,
   appendRequest,
@@ -20,16 +27,16 @@ import {
   START,
   sampleEvent,
   sampleEvents,
-} from "../contract/sample.ts";
-import { raceForNames } from "../contract/tool-names.ts";
+} from "../store/contract/sample.ts";
+import { raceForNames } from "../store/contract/tool-names.ts";
 import {
   ALL_SHARES,
   type ClaimedRun,
   type NewRun,
   type Run,
   type RunProgress,
-} from "../run-store.ts";
-import type { Store } from "../store.ts";
+} from "../store/run-store.ts";
+import type { Store } from "../store/store.ts";
 import { openPostgres } from "./postgres.ts";
 
 /** A lock wait above this limit counts as a deadlock: the transaction fails, and is not retried. */

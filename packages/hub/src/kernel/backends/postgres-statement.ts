@@ -1,6 +1,6 @@
 /** Translates the operations of a verb to PostgreSQL statements, and PostgreSQL's values to JavaScript. */
 import pg from "pg";
-import type { Dialect, Operation, Value } from "../sql.ts";
+import type { Dialect, Operation, Value } from "../store/sql.ts";
 import { postgresTableParts } from "./table-parts.ts";
 import { zstd } from "./zstd.ts";
 

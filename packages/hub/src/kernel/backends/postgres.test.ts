@@ -8,10 +8,10 @@ import {
   itemAt,
   sampleEvent,
   sampleEvents,
-} from "../contract/sample.ts";
-import { storeContract } from "../contract.ts";
-import { createGroupCommit } from "../group-commit.ts";
-import type { Notice, Row } from "../sql.ts";
+} from "../store/contract/sample.ts";
+import { storeContract } from "../store/contract.ts";
+import { createGroupCommit } from "../store/group-commit.ts";
+import type { Notice, Row } from "../store/sql.ts";
 import { openPostgres } from "./postgres.ts";
 
 /** The limit for idle transactions: on a busy machine, seconds can pass between two statements. */

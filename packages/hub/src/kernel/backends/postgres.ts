@@ -3,15 +3,15 @@
  * commit sends its notices with NOTIFY; a separate connection LISTENs for those of all replicas.
  */
 import pg from "pg";
-import { createListeners } from "../listeners.ts";
-import { migrate } from "../migrate.ts";
-import type { OperationLog } from "../outage-log.ts";
-import { createPackLarge } from "../packs.ts";
-import type { Notice, Verb } from "../sql.ts";
-import { StorageUnavailable } from "../storage-unavailable.ts";
-import type { Store } from "../store.ts";
-import { createStoreCache, type StoreCache } from "../store-cache.ts";
-import { bindVerbs, verbTable } from "../verbs/index.ts";
+import { createListeners } from "../store/listeners.ts";
+import { migrate } from "../store/migrate.ts";
+import type { OperationLog } from "../store/outage-log.ts";
+import { createPackLarge } from "../store/packs.ts";
+import type { Notice, Verb } from "../store/sql.ts";
+import { StorageUnavailable } from "../store/storage-unavailable.ts";
+import type { Store } from "../store/store.ts";
+import { createStoreCache, type StoreCache } from "../store/store-cache.ts";
+import { bindVerbs, verbTable } from "../store/verbs.ts";
 import {
   isConflict,
   isConnectionClosed,

@@ -14,8 +14,8 @@ import {
   ids,
   START,
   sampleEvents,
-} from "../contract/sample.ts";
-import type { Store } from "../store.ts";
+} from "../store/contract/sample.ts";
+import type { Store } from "../store/store.ts";
 import { openSqlite } from "./sqlite.ts";
 
 const MIB = 1024 ** 2;

@@ -2,7 +2,7 @@
 import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type Database from "better-sqlite3";
-import type { DatabaseFile, DatabaseSize } from "../database-file.ts";
+import type { DatabaseFile, DatabaseSize } from "../store/database-file.ts";
 
 const MIB = 1024 * 1024;
 /** The WAL is copied to the file when it has this size. */

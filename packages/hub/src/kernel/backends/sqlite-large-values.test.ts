@@ -1,7 +1,13 @@
 import { LargeJson } from "@signalbox/rules/large-json.ts";
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
-import { claimExactly, runIds, sampleRuns, sampleStep, save } from "../contract/run-sample.ts";
+import {
+  claimExactly,
+  runIds,
+  sampleRuns,
+  sampleStep,
+  save,
+} from "../store/contract/run-sample.ts";
 import { openSqlite } from "./sqlite.ts";
 
 /** Runs the work five times, and returns the shortest CPU time in milliseconds. */

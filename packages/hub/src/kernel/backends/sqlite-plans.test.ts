@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connectionPlanCases, FILL_CONNECTIONS } from "../contract/connection-query-plans.ts";
-import { FILL_EVENTS, planCases } from "../contract/query-plans.ts";
-import { FILL_RUNS, normalizeIndexes, runPlanCases } from "../contract/run-query-plans.ts";
-import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
-import type { Row, Value } from "../sql.ts";
+import { connectionPlanCases, FILL_CONNECTIONS } from "../store/contract/connection-query-plans.ts";
+import { FILL_EVENTS, planCases } from "../store/contract/query-plans.ts";
+import { FILL_RUNS, normalizeIndexes, runPlanCases } from "../store/contract/run-query-plans.ts";
+import { insertSql, runSync, type SyncSql } from "../store/run-sync.ts";
+import type { Row, Value } from "../store/sql.ts";
 import { connect, dialect, openSqlite } from "./sqlite.ts";
 
 let folder: string;

@@ -1,5 +1,5 @@
 /** A child process that appends events to a file and reports their results. */
-import { appendRequest, sampleEvents, seqsOf } from "../contract/sample.ts";
+import { appendRequest, sampleEvents, seqsOf } from "../store/contract/sample.ts";
 import { openSqlite } from "./sqlite.ts";
 
 export interface WorkerRequest {

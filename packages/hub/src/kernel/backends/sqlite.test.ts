@@ -7,7 +7,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { pathToFileURL } from "node:url";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { LEGACY_FLOWS } from "../contract/legacy-sample.ts";
+import { LEGACY_FLOWS } from "../store/contract/legacy-sample.ts";
 import {
   allEvents,
   appendEvents,
@@ -15,9 +15,9 @@ import {
   itemAt,
   sampleEvent,
   seqsOf,
-} from "../contract/sample.ts";
-import { storeContract } from "../contract.ts";
-import type { Notice, Row } from "../sql.ts";
+} from "../store/contract/sample.ts";
+import { storeContract } from "../store/contract.ts";
+import type { Notice, Row } from "../store/sql.ts";
 import type { WorkerRequest, WorkerResult } from "./sqlite.test-worker.ts";
 import { connect, openSqlite, retryWhileBusy } from "./sqlite.ts";
 
@@ -212,7 +212,7 @@ test("a process that is killed during the migration of legacy flows leaves them 
   db.exec(LEGACY_FLOWS);
   await openSqlite(file).close();
   const before = db.prepare("SELECT * FROM older_flows").all();
-  const sample = pathToFileURL(join(import.meta.dirname, "../contract/flow-sample.ts"));
+  const sample = pathToFileURL(join(import.meta.dirname, "../store/contract/flow-sample.ts"));
   const sqlite = pathToFileURL(join(import.meta.dirname, "sqlite.ts"));
   const killed = spawnSync(
     process.execPath,

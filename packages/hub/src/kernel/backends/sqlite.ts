@@ -6,16 +6,20 @@
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import Database from "better-sqlite3";
-import { createListeners } from "../listeners.ts";
-import { migrate } from "../migrate.ts";
-import type { OperationLog } from "../outage-log.ts";
-import { createPackLarge } from "../packs.ts";
-import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
-import type { Dialect, Notice, Row, Verb } from "../sql.ts";
-import { describeDamage, StorageDamaged, StorageUnavailable } from "../storage-unavailable.ts";
-import type { Store } from "../store.ts";
-import type { StoreCache } from "../store-cache.ts";
-import { bindVerbs, verbTable } from "../verbs/index.ts";
+import { createListeners } from "../store/listeners.ts";
+import { migrate } from "../store/migrate.ts";
+import type { OperationLog } from "../store/outage-log.ts";
+import { createPackLarge } from "../store/packs.ts";
+import { insertSql, runSync, type SyncSql } from "../store/run-sync.ts";
+import type { Dialect, Notice, Row, Verb } from "../store/sql.ts";
+import {
+  describeDamage,
+  StorageDamaged,
+  StorageUnavailable,
+} from "../store/storage-unavailable.ts";
+import type { Store } from "../store/store.ts";
+import type { StoreCache } from "../store/store-cache.ts";
+import { bindVerbs, verbTable } from "../store/verbs.ts";
 import { createBusyRetry } from "./sqlite-busy-retry.ts";
 import {
   createDatabaseFile,

@@ -1,13 +1,8 @@
 /** Creates the Hono app, with the web UI and the routes for operators: health, readiness and metrics. */
 import { type Context, Hono } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
-import { evidenceOfRemoteOrigin } from "../ingest/check-request.ts";
-import { isStorageUnavailable, unavailableDetail } from "../store/storage-unavailable.ts";
-import type { Denied } from "../tenants/authorizer.ts";
-import { type HomePage, homePage } from "./home.ts";
-import { type HostCheck, isHttpsUrl } from "./host-check.ts";
-import { pageAddress } from "./page-redirect.ts";
-import { deniedResponse, problemResponse, storageUnavailable } from "./problem-response.ts";
+import { type HomePage, homePage } from "../../web-ui/home.ts";
+import { pageAddress } from "../../web-ui/page-redirect.ts";
 import {
   createNonce,
   ENTRY_PAGES,
@@ -15,7 +10,12 @@ import {
   type ReadWebFile,
   STATIC_POLICY,
   serveWebUi,
-} from "./web-ui.ts";
+} from "../../web-ui/web-ui.ts";
+import type { Denied } from "../access/authorizer.ts";
+import { isStorageUnavailable, unavailableDetail } from "../store/storage-unavailable.ts";
+import { evidenceOfRemoteOrigin } from "./check-request.ts";
+import { type HostCheck, isHttpsUrl } from "./host-check.ts";
+import { deniedResponse, problemResponse, storageUnavailable } from "./problem-response.ts";
 
 export interface AppOptions {
   /** Rejects if the database cannot be written. */

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { createResponseBudget, type ReserveBytes } from "../inbox/response-budget.ts";
+import { createResponseBudget, type ReserveBytes } from "./response-budget.ts";
 
 /** More than the size of the largest payload. */
 const BYTES_PER_TOKEN = 32 * 1024 * 1024;

@@ -1,10 +1,11 @@
 /** Checks the method and the headers of a webhook request, before its body is read. */
+
+import type { IncomingRequest } from "../../events/admit/incoming-request.ts";
+import { secretVariable } from "../../events/admit/secret-variable.ts";
+import type { SourceDefinition } from "../../events/admit/source.ts";
 import { isLoopback } from "./addresses.ts";
 import { mediaType } from "./decode.ts";
-import type { IncomingRequest } from "./incoming-request.ts";
 import { type IngestOutcome, type Rejection, rejection } from "./ingest-outcome.ts";
-import { secretVariable } from "./secret-variable.ts";
-import type { SourceDefinition } from "./source.ts";
 
 type GetHeader = (name: string) => string | undefined;
 

@@ -1,7 +1,7 @@
-import { isLoopback } from "../ingest/addresses.ts";
+import { Denied } from "../access/authorizer.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import { MAX_HOST_LENGTH } from "../lib/limits.ts";
-import { Denied } from "../tenants/authorizer.ts";
+import { isLoopback } from "./addresses.ts";
 
 export interface HostCheckOptions {
   host: string;

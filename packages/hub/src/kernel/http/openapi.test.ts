@@ -1,11 +1,11 @@
 import { Hono } from "hono";
 import { expect, it } from "vitest";
-import { Denied } from "../tenants/authorizer.ts";
-import { flowRoutes } from "./flow-routes.ts";
+import { flowRoutes } from "../../flows/editing/flow-routes.ts";
+import { runRoutes } from "../../flows/runs/run-routes.ts";
+import { statsRoutes } from "../../operations/stats-routes.ts";
+import { Denied } from "../access/authorizer.ts";
 import { addOpenApiRoute, openApi } from "./openapi.ts";
 import type { Route } from "./route.ts";
-import { runRoutes } from "./run-routes.ts";
-import { statsRoutes } from "./stats-routes.ts";
 
 interface Operation {
   parameters: { name: string; in: string }[];

@@ -1,7 +1,7 @@
 /** Generates the OpenAPI document from the routes, and serves it. */
 import type { Hono } from "hono";
 import { z } from "zod";
-import { baseUrl } from "./authorize-request.ts";
+import { baseUrl } from "../access/authorize-request.ts";
 import type { HostCheck } from "./host-check.ts";
 import { deniedResponse } from "./problem-response.ts";
 import { type RouteDescription, TAGS } from "./route.ts";

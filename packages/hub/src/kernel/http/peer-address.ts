@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { clientAddress, type TrustedProxy } from "../ingest/addresses.ts";
+import { clientAddress, type TrustedProxy } from "./addresses.ts";
 
 /**
  * Returns the client's address behind trusted proxies. A host passes the address of the other end of the

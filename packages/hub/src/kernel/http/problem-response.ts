@@ -1,11 +1,11 @@
 /** Errors as HTTP responses: RFC 9457 problem documents. */
 import { firstIssues } from "@signalbox/rules/flows/issues.ts";
 import { z } from "zod";
+import type { Denied } from "../access/authorizer.ts";
 import { MAX_PROBLEMS } from "../lib/limits.ts";
 import { PROBLEM_TYPE, type Problem, problem } from "../lib/problem.ts";
 import { RequestError, type RequestErrorCode, validationError } from "../lib/request-error.ts";
 import { RETRY_AFTER_S } from "../store/storage-unavailable.ts";
-import type { Denied } from "../tenants/authorizer.ts";
 
 export const problemResponse = (
   status: number,

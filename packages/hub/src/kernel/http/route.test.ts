@@ -1,12 +1,12 @@
 import { Hono } from "hono";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { sourceRoutes } from "../../events/endpoints/source-routes.ts";
+import { createAuthorizeRequest } from "../access/authorize-request.ts";
+import { createAuthorizer } from "../access/authorizer.ts";
 import type { Problem } from "../lib/problem.ts";
 import { RequestError } from "../lib/request-error.ts";
-import { createAuthorizer } from "../tenants/authorizer.ts";
-import { createAuthorizeRequest } from "./authorize-request.ts";
 import { defineRoute, mountRoutes, type Route } from "./route.ts";
-import { sourceRoutes } from "./source-routes.ts";
 
 const access = { token: "t", name: "Ada", scopes: ["admin" as const], tenants: ["acme"] };
 const createApp = (routes: Route[], tenants = access.tenants) => {

@@ -3,15 +3,14 @@
 import { type MixedJson, writeJson } from "@signalbox/rules/large-json.ts";
 import type { Hono } from "hono";
 import { z } from "zod";
-import type { ReserveBytes } from "../inbox/response-budget.ts";
+import type { AuthorizeRequest } from "../access/authorize-request.ts";
+import { type Access, Denied } from "../access/authorizer.ts";
+import { onlyTenant } from "../access/only-tenant.ts";
 import { assertLengths } from "../lib/assert-lengths.ts";
 import { type BodyLimits, DEFAULT_BODY_LIMITS } from "../lib/limits.ts";
 import { assertNoNulInParameters } from "../lib/parse-json.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope } from "../store/store.ts";
-import { type Access, Denied } from "../tenants/authorizer.ts";
-import { onlyTenant } from "../tenants/only-tenant.ts";
-import type { AuthorizeRequest } from "./authorize-request.ts";
 import { createByteReservations } from "./byte-reservations.ts";
 import {
   deniedResponse,
@@ -20,6 +19,7 @@ import {
   problemResponse,
 } from "./problem-response.ts";
 import { readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
+import type { ReserveBytes } from "./response-budget.ts";
 
 export interface RouteRequest<Query, Body> {
   access: Access;

@@ -1,7 +1,7 @@
 /** Finds values in the text of valid JSON, without serializing parsed values again. */
 
-import { utf8 } from "../lib/bytes.ts";
-import { endOfString, isClosing, isOpening } from "../lib/count-values.ts";
+import { utf8 } from "./bytes.ts";
+import { endOfString, isClosing, isOpening } from "./count-values.ts";
 
 export interface TextRange {
   start: number;

@@ -1,5 +1,5 @@
 /** PKCE (RFC 7636), with S256 only. */
-import { toBase64Url, utf8 } from "../../lib/bytes.ts";
+import { toBase64Url, utf8 } from "./bytes.ts";
 
 export const isChallenge = (text: string): boolean => /^[\w-]{43}$/.test(text);
 

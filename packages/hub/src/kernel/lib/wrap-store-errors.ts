@@ -1,4 +1,4 @@
-import { RequestError } from "../lib/request-error.ts";
+import { RequestError } from "./request-error.ts";
 
 /** An error of the store. The sender of a webhook gets `storage_unavailable` instead of `internal`. */
 export class StoreFailed extends Error {

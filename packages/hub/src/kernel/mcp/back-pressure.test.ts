@@ -1,5 +1,5 @@
 import { expect, it, vi } from "vitest";
-import type { Access } from "../tenants/authorizer.ts";
+import type { Access } from "../access/authorizer.ts";
 import { backPressureOf, trackUnreadBytes } from "./back-pressure.ts";
 
 const HALF = 256 * 1024;

@@ -2,7 +2,7 @@
  * Counts the bytes of a response that the client has not read yet. The SDK's transports enqueue every
  * message whether the client reads or not, so a sender of many messages must check `isFull` first.
  */
-import type { Access } from "../tenants/authorizer.ts";
+import type { Access } from "../access/authorizer.ts";
 import { isStream } from "./open-streams.ts";
 
 export interface BackPressure {

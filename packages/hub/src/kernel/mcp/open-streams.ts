@@ -2,7 +2,7 @@
  * Tracks SSE streams that stay open: whether the client reads, when it disconnects, and whether its token
  * is still valid. Senders write nothing while the client does not read, to limit the memory.
  */
-import type { Access, Authorizer } from "../tenants/authorizer.ts";
+import type { Access, Authorizer } from "../access/authorizer.ts";
 
 export interface OpenStream {
   response: Response;

@@ -1,11 +1,11 @@
 import { expect, it, onTestFinished } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { createInbox } from "../inbox/inbox.ts";
-import { testEvaluate } from "../sandbox/test-evaluate.ts";
-import { openSqlite } from "../store/backends/sqlite.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { createInbox } from "../../events/inbox/inbox.ts";
+import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { createInboxServer } from "../../mcp/inbox-server.ts";
+import { openSqlite } from "../backends/sqlite.ts";
 import { appendRequest, sampleEvents } from "../store/contract/sample.ts";
 import type { NewEvent } from "../store/store.ts";
-import { createInboxServer } from "./inbox-server.ts";
 
 const MODERN = {
   "io.modelcontextprotocol/protocolVersion": "2026-07-28",

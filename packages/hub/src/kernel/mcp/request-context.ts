@@ -1,9 +1,9 @@
 /** The context of an HTTP request for its handler. It passes through the SDK as `authInfo`. */
 import type { AuthInfo, ServerContext } from "@modelcontextprotocol/server";
 import type { Json } from "@signalbox/rules/json.ts";
-import type { ReserveBytes } from "../inbox/response-budget.ts";
+import type { Access } from "../access/authorizer.ts";
+import type { ReserveBytes } from "../http/response-budget.ts";
 import type { StoredApp } from "../store/flow-store.ts";
-import type { Access } from "../tenants/authorizer.ts";
 import type { Batch } from "./batch.ts";
 
 export interface RequestContext {

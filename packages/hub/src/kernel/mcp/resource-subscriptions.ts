@@ -1,6 +1,6 @@
 /** `resources/subscribe` and `resources/unsubscribe` in a session. */
 import { ProtocolError, ProtocolErrorCode, type Server } from "@modelcontextprotocol/server";
-import type { Access } from "../tenants/authorizer.ts";
+import type { Access } from "../access/authorizer.ts";
 import { requestContextOf } from "./request-context.ts";
 import type { Subscriptions } from "./sessions.ts";
 

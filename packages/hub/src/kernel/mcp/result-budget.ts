@@ -4,7 +4,7 @@
  * on the next page. A page has at least one item, whatever its size.
  */
 import { z } from "zod";
-import type { EventPage, PageBudget } from "../inbox/inbox.ts";
+import type { EventPage, PageBudget } from "../../events/inbox/inbox.ts";
 import { utf8 } from "../lib/bytes.ts";
 import { largestFitting } from "../lib/largest-fitting.ts";
 import { RequestError } from "../lib/request-error.ts";

@@ -1,7 +1,7 @@
 import { Server } from "@modelcontextprotocol/server";
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { Access } from "../access/authorizer.ts";
 import type { Notice } from "../store/sql.ts";
-import type { Access } from "../tenants/authorizer.ts";
 import { createOpenStreams } from "./open-streams.ts";
 import { readCall } from "./read-call.ts";
 import { createResourceChanges, INBOX_URI } from "./resource-changes.ts";

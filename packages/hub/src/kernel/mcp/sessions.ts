@@ -10,8 +10,8 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import type { Access } from "../access/authorizer.ts";
 import { findEvictable, ownerOfAccess } from "../lib/fair-share.ts";
-import type { Access } from "../tenants/authorizer.ts";
 import { isStream, type OpenStream, type OpenStreams, observeStream } from "./open-streams.ts";
 import { isSameAccess, type RequestContext, toAuthInfo } from "./request-context.ts";
 import type { ResourceChanges, Watch } from "./resource-changes.ts";

@@ -10,8 +10,8 @@ import {
   type ServerEventBus,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
+import type { Access } from "../access/authorizer.ts";
 import { findEvictable, ownerOfAccess } from "../lib/fair-share.ts";
-import type { Access } from "../tenants/authorizer.ts";
 import { isStream, type OpenStream, type OpenStreams } from "./open-streams.ts";
 import type { RequestContext } from "./request-context.ts";
 import type { ResourceChanges, Watch } from "./resource-changes.ts";

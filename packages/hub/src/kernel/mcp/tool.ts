@@ -1,15 +1,15 @@
 /** A tool of the inbox server: its description, schemas and handler. */
 import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/server";
 import type { z } from "zod";
-import type { Inbox } from "../inbox/inbox.ts";
-import type { ReserveBytes } from "../inbox/response-budget.ts";
+import type { Inbox } from "../../events/inbox/inbox.ts";
+import type { Waits } from "../../events/inbox/wait-for-event.ts";
+import type { Explainer } from "../../flows/matching/explain.ts";
+import type { Access } from "../access/authorizer.ts";
+import type { ReserveBytes } from "../http/response-budget.ts";
 import { assertLengths } from "../lib/assert-lengths.ts";
-import type { Explainer } from "../runs/explain.ts";
 import type { Scope } from "../store/store.ts";
-import type { Access } from "../tenants/authorizer.ts";
 import { argumentError } from "./argument-error.ts";
 import { type ListedSchema, listedInput, listedOutput } from "./listed-schema.ts";
-import type { Waits } from "./wait-for-event.ts";
 
 export interface ToolContext {
   inbox: Inbox;

@@ -3,7 +3,7 @@
  * ones that the operator has allowed. All other special-purpose addresses are rejected.
  */
 import ipaddr from "ipaddr.js";
-import { isInNetworks, parseNetworks } from "../ingest/addresses.ts";
+import { isInNetworks, parseNetworks } from "../http/addresses.ts";
 
 /** `true` allows all private networks; a list allows exactly its addresses and networks. */
 export type AllowPrivate = boolean | readonly string[];

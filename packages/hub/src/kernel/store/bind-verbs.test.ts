@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { ALL_SHARES } from "../run-store.ts";
-import { StorageUnavailable } from "../storage-unavailable.ts";
-import { bindVerbs } from "./index.ts";
+import { ALL_SHARES } from "./run-store.ts";
+import { StorageUnavailable } from "./storage-unavailable.ts";
+import { bindVerbs } from "./verbs.ts";
 
 /** Binds a table with one verb: a write that is followed by two reads. */
 const bind = (read: () => void) =>

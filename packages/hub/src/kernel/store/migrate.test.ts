@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import Database from "better-sqlite3";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { openSqlite } from "./backends/sqlite.ts";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { openSqlite } from "../backends/sqlite.ts";
 import { checksumOf } from "./migrate.ts";
 import { migrations } from "./migrations.ts";
 

@@ -4,12 +4,13 @@
  * checksum of each migration that it contains. One without checksums is identified by the fingerprint of its
  * schema. Any other database is refused, and not changed. See docs/decisions/0031-migrations-have-checksums.md.
  */
+
+import { renameLegacyTables } from "../../flows/store/legacy-flows.ts";
 import { knownSchemas, missingColumns } from "./known-schemas.ts";
 import { type Migration, migrations } from "./migrations.ts";
 import { collapseSpace, describeSchema, fingerprintOf, shortHash } from "./schema-fingerprint.ts";
 import { SchemaRefused } from "./schema-refused.ts";
 import { columnsOf, type Dialect, first, insert, query, type Verb } from "./sql.ts";
-import { renameLegacyTables } from "./verbs/legacy-flows.ts";
 
 type Placeholder = "TEXT" | "BLOB" | "CLUSTERED";
 

@@ -3,8 +3,9 @@
  * their checksums. Add a new entry at the end instead of editing one, and its line to
  * `migration-checksums.txt`; see migrate.ts.
  */
+
+import { indexAllTokens } from "../../tokens/store.ts";
 import type { Verb } from "./sql.ts";
-import { indexAllTokens } from "./verbs/tokens.ts";
 
 export interface Migration {
   name: string;

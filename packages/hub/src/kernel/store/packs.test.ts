@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { zstd } from "../backends/zstd.ts";
 import { utf8 } from "../lib/bytes.ts";
-import { zstd } from "./backends/zstd.ts";
 import { appendRequest, sampleEvent } from "./contract/sample.ts";
 import {
   createPacker,

@@ -5,11 +5,12 @@
  * the offset in the pack. A pack is deleted with its last event.
  * See docs/decisions/0005-payloads-in-packs.md.
  */
+
+import { packBytes } from "../../events/store/stored-size.ts";
 import { concat, utf8 } from "../lib/bytes.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Dialect, Value } from "./sql.ts";
 import type { AppendRequest, NewEvent, Payload, Store } from "./store.ts";
-import { packBytes } from "./stored-size.ts";
 
 export interface Codec {
   name: string;

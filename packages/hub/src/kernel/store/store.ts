@@ -4,6 +4,11 @@
  * between its statements. The same contract suite (contract.ts) runs on every backend.
  */
 import type { Json } from "@signalbox/rules/json.ts";
+import type {
+  ClockReading,
+  RetentionClock,
+  RetentionTime,
+} from "../../events/retention/retention-clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { ConnectionStore } from "./connection-store.ts";
 import type { DatabaseFile, DatabaseSize } from "./database-file.ts";
@@ -15,7 +20,6 @@ import type { LargePack } from "./packs.ts";
 import type { Page } from "./page.ts";
 import type { PeopleStore } from "./people-store.ts";
 import type { RedeliveryStore } from "./redelivery-store.ts";
-import type { ClockReading, RetentionClock, RetentionTime } from "./retention-clock.ts";
 import type { EventPlan, RunStore, TrippedTrigger } from "./run-store.ts";
 import type { ScheduleStore } from "./schedule-store.ts";
 import type { SecretStore } from "./secret-store.ts";

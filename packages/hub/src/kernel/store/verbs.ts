@@ -2,40 +2,13 @@
  * The table of all verbs. A backend turns it into methods of a `Store`, and runs each verb that writes
  * in one transaction.
  */
-import type { MaybePromise } from "../../lib/maybe-promise.ts";
-import type { ConnectionStore } from "../connection-store.ts";
-import type { FlowStore } from "../flow-store.ts";
-import type { ConnectionGrantStore } from "../grant-store.ts";
-import type { MatchingStore } from "../matching-store.ts";
-import type { OAuthStore } from "../oauth-store.ts";
-import type { PeopleStore } from "../people-store.ts";
-import type { RedeliveryStore } from "../redelivery-store.ts";
-import type { RunStore } from "../run-store.ts";
-import type { ScheduleStore } from "../schedule-store.ts";
-import type { SecretStore } from "../secret-store.ts";
-import { type Dialect, execute, type Reads, type Verb } from "../sql.ts";
-import { isStorageUnavailable } from "../storage-unavailable.ts";
-import type { EventStore, HealthStore, SubscriptionStore, TenantStore } from "../store.ts";
-import { createStoreCache } from "../store-cache.ts";
-import type { TenantDataStore } from "../tenant-data-store.ts";
-import { appendEvents } from "./append-events.ts";
-import { createApp, deleteApp, getApp, listApps, updateApp } from "./apps.ts";
-import { listTrips } from "./breakers.ts";
+
 import {
   confirmCallbackToken,
   findCallbackToken,
   rejectCallbackToken,
   stageCallbackToken,
-} from "./callback-tokens.ts";
-import {
-  claimEvent,
-  claimEvents,
-  markClaimedProcessed,
-  markProcessed,
-  releaseEvents,
-  reopenEvents,
-} from "./claim-events.ts";
-import { claimRuns, loadOutput, nextDue, releaseRuns, renewRuns } from "./claim-runs.ts";
+} from "../../connections/store/callback-tokens.ts";
 import {
   dropFormerServers,
   finishConnection,
@@ -44,7 +17,7 @@ import {
   releaseConnections,
   renewConnections,
   saveSubscriptions,
-} from "./connection-leases.ts";
+} from "../../connections/store/connection-leases.ts";
 import {
   createConnection,
   deleteConnection,
@@ -53,55 +26,50 @@ import {
   listConnections,
   touchConnection,
   updateConnection,
-} from "./connections.ts";
-import { cancelRun, enableStepNotices, retryRun } from "./control-runs.ts";
-import {
-  createFlow,
-  deleteFlow,
-  editFlow,
-  findToolOwner,
-  getFlow,
-  getVersion,
-  listDraftStates,
-  listFlows,
-  listVersions,
-  publishFlow,
-  rollBackFlow,
-  saveDraftVersion,
-  saveFlows,
-  sweepFlows,
-} from "./flows.ts";
+} from "../../connections/store/connections.ts";
 import {
   beginAuthorization,
   getGrant,
   leaseGrant,
   saveGrant,
   takeAuthorization,
-} from "./grants.ts";
-import { migrateLegacyFlows } from "./legacy-flows.ts";
+} from "../../connections/store/grants.ts";
 import {
-  claimMatching,
-  countMatching,
-  finishMatching,
-  listDeferred,
-  moveMatching,
-  nextMatchingDue,
-} from "./matching.ts";
+  listSubscriptionStates,
+  listTriggerSubscriptions,
+  renewSubscriptions,
+  rotateCallbackToken,
+} from "../../connections/store/trigger-subscriptions.ts";
 import {
-  createOAuthGrant,
-  decideOAuthGrant,
-  findGrantByFamily,
-  findPendingGrant,
-  getOAuthGrant,
-  listOAuthGrants,
-  redeemOAuthGrant,
-  revokeOAuthGrant,
-  rotateOAuthGrant,
-  sweepOAuth,
-} from "./oauth.ts";
-import { getOAuthClient, putOAuthClient, registerOAuthClient } from "./oauth-clients.ts";
-import { endPerson, getPerson, leasePerson, putPerson, sweepPeople } from "./people.ts";
-import { prepareRun, queueRuns, startInLane, startRun } from "./queue-runs.ts";
+  countSubscriptions,
+  findSubscription,
+  isVerified,
+  leaseSubscriptions,
+  putSubscription,
+  putVerification,
+  recordProgress,
+  releaseSubscriptions,
+  removeSubscription,
+} from "../../events/deliveries/store.ts";
+import {
+  addSourceSecret,
+  deleteSource,
+  expireSourceSecret,
+  findSource,
+  listSources,
+  putSource,
+} from "../../events/endpoints/store.ts";
+import { acceptClock, getClock, observeClock } from "../../events/retention/clock-store.ts";
+import { sweep, sweepTenants } from "../../events/retention/sweep.ts";
+import { appendEvents } from "../../events/store/append-events.ts";
+import {
+  claimEvent,
+  claimEvents,
+  markClaimedProcessed,
+  markProcessed,
+  releaseEvents,
+  reopenEvents,
+} from "../../events/store/claim-events.ts";
 import {
   countPending,
   findExternalIds,
@@ -113,7 +81,26 @@ import {
   listRecentTypes,
   pendingStatus,
   slicePayload,
-} from "./read-events.ts";
+} from "../../events/store/read-events.ts";
+import { countReceived, searchEvents } from "../../events/store/search-events.ts";
+import { listTrips } from "../../flows/matching/store/breakers.ts";
+import {
+  claimMatching,
+  countMatching,
+  finishMatching,
+  listDeferred,
+  moveMatching,
+  nextMatchingDue,
+} from "../../flows/matching/store/matching.ts";
+import {
+  claimRuns,
+  loadOutput,
+  nextDue,
+  releaseRuns,
+  renewRuns,
+} from "../../flows/runs/store/claim-runs.ts";
+import { cancelRun, enableStepNotices, retryRun } from "../../flows/runs/store/control-runs.ts";
+import { prepareRun, queueRuns, startInLane, startRun } from "../../flows/runs/store/queue-runs.ts";
 import {
   countRuns,
   countRunsByPeriod,
@@ -130,7 +117,60 @@ import {
   previewRun,
   readValue,
   sweepRuns,
-} from "./read-runs.ts";
+} from "../../flows/runs/store/read-runs.ts";
+import { saveProgress } from "../../flows/runs/store/run-progress.ts";
+import { measureQueues, readQueue, saveRunWaits } from "../../flows/runs/store/run-queue-reads.ts";
+import {
+  deleteSecret,
+  getSecrets,
+  listSealed,
+  listSecretNames,
+  putSecret,
+  replaceSealed,
+  sampleSealed,
+} from "../../flows/secrets/store.ts";
+import { createApp, deleteApp, getApp, listApps, updateApp } from "../../flows/store/apps.ts";
+import {
+  createFlow,
+  deleteFlow,
+  editFlow,
+  findToolOwner,
+  getFlow,
+  getVersion,
+  listDraftStates,
+  listFlows,
+  listVersions,
+  publishFlow,
+  rollBackFlow,
+  saveDraftVersion,
+  saveFlows,
+  sweepFlows,
+} from "../../flows/store/flows.ts";
+import { migrateLegacyFlows } from "../../flows/store/legacy-flows.ts";
+import { fireSchedules, listSchedules, nextScheduleDue } from "../../flows/store/schedules.ts";
+import {
+  countVerdicts,
+  findTool,
+  findTriggers,
+  getTrigger,
+  listEventTriggers,
+  listTools,
+  listTriggerStates,
+} from "../../flows/store/triggers.ts";
+import { getOAuthClient, putOAuthClient, registerOAuthClient } from "../../oauth/clients-store.ts";
+import {
+  createOAuthGrant,
+  decideOAuthGrant,
+  findGrantByFamily,
+  findPendingGrant,
+  getOAuthGrant,
+  listOAuthGrants,
+  redeemOAuthGrant,
+  revokeOAuthGrant,
+  rotateOAuthGrant,
+  sweepOAuth,
+} from "../../oauth/store.ts";
+import { endPerson, getPerson, leasePerson, putPerson, sweepPeople } from "../../people/store.ts";
 import {
   changeRedelivery,
   countRedeliveries,
@@ -142,7 +182,7 @@ import {
   recordAttempts,
   requestRedeliverySweep,
   retryRedelivery,
-} from "./redelivery.ts";
+} from "../../redelivery/store.ts";
 import {
   findInstallation,
   getTenant,
@@ -152,42 +192,13 @@ import {
   putTenant,
   renameTenant,
   sumBytes,
-} from "./registry.ts";
-import { acceptClock, getClock, observeClock } from "./retention-clock.ts";
-import { saveProgress } from "./run-progress.ts";
-import { measureQueues, readQueue, saveRunWaits } from "./run-queue-reads.ts";
-import { fireSchedules, listSchedules, nextScheduleDue } from "./schedules.ts";
-import { countReceived, searchEvents } from "./search-events.ts";
+} from "../../tenants/registry.ts";
 import {
-  deleteSecret,
-  getSecrets,
-  listSealed,
-  listSecretNames,
-  putSecret,
-  replaceSealed,
-  sampleSealed,
-} from "./secrets.ts";
-import {
-  addSourceSecret,
-  deleteSource,
-  expireSourceSecret,
-  findSource,
-  listSources,
-  putSource,
-} from "./sources.ts";
-import {
-  countSubscriptions,
-  findSubscription,
-  isVerified,
-  leaseSubscriptions,
-  putSubscription,
-  putVerification,
-  recordProgress,
-  releaseSubscriptions,
-  removeSubscription,
-} from "./subscriptions.ts";
-import { sweep, sweepTenants } from "./sweep.ts";
-import { continueDeletion, exportRows, listDeletions, startDeletion } from "./tenant-data.ts";
+  continueDeletion,
+  exportRows,
+  listDeletions,
+  startDeletion,
+} from "../../tenants/tenant-data.ts";
 import {
   countChildren,
   findToken,
@@ -198,22 +209,23 @@ import {
   revokeToken,
   sweepSessions,
   touchTokens,
-} from "./tokens.ts";
-import {
-  listSubscriptionStates,
-  listTriggerSubscriptions,
-  renewSubscriptions,
-  rotateCallbackToken,
-} from "./trigger-subscriptions.ts";
-import {
-  countVerdicts,
-  findTool,
-  findTriggers,
-  getTrigger,
-  listEventTriggers,
-  listTools,
-  listTriggerStates,
-} from "./triggers.ts";
+} from "../../tokens/store.ts";
+import type { MaybePromise } from "../lib/maybe-promise.ts";
+import type { ConnectionStore } from "./connection-store.ts";
+import type { FlowStore } from "./flow-store.ts";
+import type { ConnectionGrantStore } from "./grant-store.ts";
+import type { MatchingStore } from "./matching-store.ts";
+import type { OAuthStore } from "./oauth-store.ts";
+import type { PeopleStore } from "./people-store.ts";
+import type { RedeliveryStore } from "./redelivery-store.ts";
+import type { RunStore } from "./run-store.ts";
+import type { ScheduleStore } from "./schedule-store.ts";
+import type { SecretStore } from "./secret-store.ts";
+import { type Dialect, execute, type Reads, type Verb } from "./sql.ts";
+import { isStorageUnavailable } from "./storage-unavailable.ts";
+import type { EventStore, HealthStore, SubscriptionStore, TenantStore } from "./store.ts";
+import { createStoreCache } from "./store-cache.ts";
+import type { TenantDataStore } from "./tenant-data-store.ts";
 
 const checkWritable = (at: number) =>
   execute(

@@ -4,9 +4,22 @@
  * limit therefore holds across replicas and restarts. An event that is gathered into an existing run
  * is not counted. Breakers apply only to events that a run has caused.
  */
-import type { StoredTrip } from "../flow-store.ts";
-import type { EventPlan, NewRun, PlannedVerdict, TrippedTrigger } from "../run-store.ts";
-import { type Dialect, inLists, insert, keyRows, query, type Value, type Verb } from "../sql.ts";
+import type { StoredTrip } from "../../../kernel/store/flow-store.ts";
+import type {
+  EventPlan,
+  NewRun,
+  PlannedVerdict,
+  TrippedTrigger,
+} from "../../../kernel/store/run-store.ts";
+import {
+  type Dialect,
+  inLists,
+  insert,
+  keyRows,
+  query,
+  type Value,
+  type Verb,
+} from "../../../kernel/store/sql.ts";
 
 /** An event with the runs that it starts, unless a breaker stops them. */
 export interface PlannedEvent extends EventPlan {

@@ -1,12 +1,12 @@
 /** Stores the verdicts of the triggers on new events, and the runs that the events start. */
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
-import type { LaneLimit, TrippedTrigger } from "../run-store.ts";
-import { type Dialect, insert, type Value, type Verb } from "../sql.ts";
-import type { NewEvent } from "../store.ts";
+import type { LaneLimit, TrippedTrigger } from "../../../kernel/store/run-store.ts";
+import { type Dialect, insert, type Value, type Verb } from "../../../kernel/store/sql.ts";
+import type { NewEvent } from "../../../kernel/store/store.ts";
+import { addRuns } from "../../runs/store/queue-runs.ts";
+import { markEventsPending, type updateEventStatus } from "../../runs/store/run-events.ts";
+import type { EndedRun } from "../../runs/store/run-usage.ts";
 import { loadLoopGuard, type PlannedEvent } from "./breakers.ts";
-import { addRuns } from "./queue-runs.ts";
-import { markEventsPending, type updateEventStatus } from "./run-events.ts";
-import type { EndedRun } from "./run-usage.ts";
 
 const VERDICT_COLUMNS = [
   "tenant_id",

@@ -1,4 +1,8 @@
 /** Compares events with triggers after they were stored. See matching-store.ts. */
+
+import { notifyChanged } from "../../../events/store/claim-events.ts";
+import { verdictBytes } from "../../../events/store/stored-size.ts";
+import { lockTenants, type TenantHead } from "../../../kernel/store/lock-tenants.ts";
 import type {
   ClaimedMatching,
   DeferredMatch,
@@ -8,7 +12,7 @@ import type {
   MatchingRef,
   MatchingResult,
   TriggerKey,
-} from "../matching-store.ts";
+} from "../../../kernel/store/matching-store.ts";
 import {
   type Dialect,
   execute,
@@ -20,14 +24,11 @@ import {
   query,
   together,
   type Verb,
-} from "../sql.ts";
-import { verdictBytes } from "../stored-size.ts";
+} from "../../../kernel/store/sql.ts";
+import { updateEventStatus } from "../../runs/store/run-events.ts";
+import { countEnded, type EndedRun } from "../../runs/store/run-usage.ts";
 import type { PlannedEvent } from "./breakers.ts";
-import { notifyChanged } from "./claim-events.ts";
 import { isOfConnection, storePlans } from "./event-plans.ts";
-import { lockTenants, type TenantHead } from "./lock-tenants.ts";
-import { updateEventStatus } from "./run-events.ts";
-import { countEnded, type EndedRun } from "./run-usage.ts";
 
 const writeTriggers = (triggers: readonly TriggerKey[]): string =>
   JSON.stringify(triggers.map(({ flow_id, node_id }) => [flow_id, node_id]));

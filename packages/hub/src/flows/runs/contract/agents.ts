@@ -1,9 +1,12 @@
 /** Tests `Agent` nodes with a fake provider: no completed turn is repeated, on any store and host. */
 import { expect } from "vitest";
-import { createFakeModel, type ModelScript } from "../../../../../test/support/model-wire.ts";
-import { createAskModel } from "../../agents/ask-model.ts";
-import { newNonce } from "../../agents/nonce.ts";
-import { sampleConnection, sampleOffers } from "../../store/contract/connection-sample.ts";
+import { createFakeModel, type ModelScript } from "../../../../../../test/support/model-wire.ts";
+import { createAskModel } from "../../../agents/ask-model.ts";
+import { newNonce } from "../../../agents/nonce.ts";
+import {
+  sampleConnection,
+  sampleOffers,
+} from "../../../kernel/store/contract/connection-sample.ts";
 import type { It } from "../contract.ts";
 import { noAgent } from "../test-agent.ts";
 import { edges, type Fixture, node, start, systemTimers, TENANT } from "./fixture.ts";

@@ -1,6 +1,6 @@
 /** Tests the limit of the bytes that a run stores with its steps. */
 import { expect } from "vitest";
-import { allSteps } from "../../store/contract/run-sample.ts";
+import { allSteps } from "../../../kernel/store/contract/run-sample.ts";
 import type { It } from "../contract.ts";
 import { edges, gate, HOUR, probe, start, TENANT } from "./fixture.ts";
 

@@ -1,9 +1,9 @@
 /** Tests how one runner executes flows from the trigger to the end. */
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { expect } from "vitest";
-import { allSteps } from "../../store/contract/run-sample.ts";
-import type { RunProgress, WrittenStep } from "../../store/run-store.ts";
-import type { Store } from "../../store/store.ts";
+import { allSteps } from "../../../kernel/store/contract/run-sample.ts";
+import type { RunProgress, WrittenStep } from "../../../kernel/store/run-store.ts";
+import type { Store } from "../../../kernel/store/store.ts";
 import type { It } from "../contract.ts";
 import { edges, gate, node, probe, start, TENANT, withSavedSteps } from "./fixture.ts";
 

@@ -10,12 +10,12 @@ import {
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import { createIds } from "../../lib/ids.ts";
-import type { Timers } from "../../lib/timers.ts";
+import { createIds } from "../../../kernel/lib/ids.ts";
+import type { Timers } from "../../../kernel/lib/timers.ts";
+import { allSteps } from "../../../kernel/store/contract/run-sample.ts";
+import type { NewRun, Run, WrittenStep } from "../../../kernel/store/run-store.ts";
+import type { Store } from "../../../kernel/store/store.ts";
 import { testEvaluate } from "../../sandbox/test-evaluate.ts";
-import { allSteps } from "../../store/contract/run-sample.ts";
-import type { NewRun, Run, WrittenStep } from "../../store/run-store.ts";
-import type { Store } from "../../store/store.ts";
 import type { CallToolOptions } from "../call-tool.ts";
 import { loadInput } from "../load-input.ts";
 import { createNodeServices, type NodeServicesOptions } from "../node-services.ts";

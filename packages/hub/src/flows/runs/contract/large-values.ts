@@ -1,8 +1,8 @@
 /** Tests that values above 256 KiB stay text: nodes pass them on, and the sandbox reads them. */
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect } from "vitest";
-import { MASK } from "../../lib/mask.ts";
-import { allSteps } from "../../store/contract/run-sample.ts";
+import { MASK } from "../../../kernel/lib/mask.ts";
+import { allSteps } from "../../../kernel/store/contract/run-sample.ts";
 import type { It } from "../contract.ts";
 import { edges, gate, HOUR, node, probe, start, TENANT } from "./fixture.ts";
 

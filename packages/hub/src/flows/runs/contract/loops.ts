@@ -1,15 +1,15 @@
 /** Tests that the circuit breaker stops triggers if flows start themselves or each other in a loop. */
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { expect } from "vitest";
-import { createLargeReads } from "../../inbox/large-reads.ts";
-import { createIds } from "../../lib/ids.ts";
-import { createAppend } from "../../pipeline.ts";
-import type { TrippedTrigger } from "../../store/run-store.ts";
-import type { NewEvent } from "../../store/store.ts";
+import { createLargeReads } from "../../../events/inbox/large-reads.ts";
+import { createIds } from "../../../kernel/lib/ids.ts";
+import type { TrippedTrigger } from "../../../kernel/store/run-store.ts";
+import type { NewEvent } from "../../../kernel/store/store.ts";
+import { createAppend } from "../../../pipeline.ts";
+import { OWN_SOURCE } from "../../matching/event-input.ts";
+import { createExplainer } from "../../matching/explain.ts";
+import { createMatcher } from "../../matching/matcher.ts";
 import type { It } from "../contract.ts";
-import { OWN_SOURCE } from "../event-input.ts";
-import { createExplainer } from "../explain.ts";
-import { createMatcher } from "../matcher.ts";
 import { createNodeServices } from "../node-services.ts";
 import { noAgent } from "../test-agent.ts";
 import { edges, type Fixture, noConnections, node, TENANT } from "./fixture.ts";

@@ -1,9 +1,9 @@
 /** Tests that the parts of a step are recorded one by one, and are not repeated once they are done. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { expect } from "vitest";
-import { MASK } from "../../lib/mask.ts";
-import { allSteps } from "../../store/contract/run-sample.ts";
-import { TERMINAL_STATUSES } from "../../store/run-store.ts";
+import { MASK } from "../../../kernel/lib/mask.ts";
+import { allSteps } from "../../../kernel/store/contract/run-sample.ts";
+import { TERMINAL_STATUSES } from "../../../kernel/store/run-store.ts";
 import type { It } from "../contract.ts";
 import { edges, type Fixture, HOUR, node, start, TENANT } from "./fixture.ts";
 

@@ -1,6 +1,12 @@
 /** Leases of runs: workers claim, renew and release them. */
 import { type MaybeLarge, parseUnlessLarge } from "@signalbox/rules/large-json.ts";
-import type { ClaimDraft, ClaimedRun, ClaimShares, RunLease, StepRef } from "../run-store.ts";
+import type {
+  ClaimDraft,
+  ClaimedRun,
+  ClaimShares,
+  RunLease,
+  StepRef,
+} from "../../../kernel/store/run-store.ts";
 import {
   both,
   type Dialect,
@@ -10,8 +16,8 @@ import {
   query,
   type Reads,
   type Verb,
-} from "../sql.ts";
-import type { StoreCache } from "../store-cache.ts";
+} from "../../../kernel/store/sql.ts";
+import type { StoreCache } from "../../../kernel/store/store-cache.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { notifyEnded } from "./notify-ended.ts";

@@ -1,6 +1,6 @@
 /** Cancels and retries runs, for users and other runs. */
-import { openStepError, type Run, TERMINAL_STATUSES } from "../run-store.ts";
-import { type Dialect, first, notify, query, type Verb } from "../sql.ts";
+import { openStepError, type Run, TERMINAL_STATUSES } from "../../../kernel/store/run-store.ts";
+import { type Dialect, first, notify, query, type Verb } from "../../../kernel/store/sql.ts";
 import { cancelCalledRuns } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { notifyEnded } from "./notify-ended.ts";

@@ -1,6 +1,7 @@
 /** Creates runs: queued for any worker, gathered into a run that has not started, or started directly. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { writeJson } from "@signalbox/rules/large-json.ts";
+import { lockOrCreateTenants } from "../../../kernel/store/lock-tenants.ts";
 import type {
   ClaimedRun,
   Gathered,
@@ -10,7 +11,7 @@ import type {
   NewRun,
   RunLease,
   RunProgress,
-} from "../run-store.ts";
+} from "../../../kernel/store/run-store.ts";
 import {
   type Dialect,
   execute,
@@ -20,12 +21,11 @@ import {
   query,
   type Value,
   type Verb,
-} from "../sql.ts";
-import type { StoreCache } from "../store-cache.ts";
-import type { LoopGuard } from "./breakers.ts";
+} from "../../../kernel/store/sql.ts";
+import type { StoreCache } from "../../../kernel/store/store-cache.ts";
+import type { LoopGuard } from "../../matching/store/breakers.ts";
 import { readGraph } from "./claim-runs.ts";
 import { admitsRun, canStartNow, type LaneOccupancy, replaceWaiting } from "./lane-limits.ts";
-import { lockOrCreateTenants } from "./lock-tenants.ts";
 import { linkEvents, updateEventStatus } from "./run-events.ts";
 import { addDueTime, type DueTimes, lockQueues, saveDueTimes } from "./run-queues.ts";
 import { RUN_FIELDS, type RunRow, startOf, toRun } from "./run-rows.ts";

@@ -1,6 +1,6 @@
 /** Reads of runs, steps and verdicts, and the retention of runs. */
-import type { TriggerPage } from "../flow-store.ts";
-import type { Page } from "../page.ts";
+import type { TriggerPage } from "../../../kernel/store/flow-store.ts";
+import type { Page } from "../../../kernel/store/page.ts";
 import {
   RUN_STATUSES,
   type Run,
@@ -12,8 +12,16 @@ import {
   type StepQuery,
   type StoredVerdict,
   type ValueKey,
-} from "../run-store.ts";
-import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
+} from "../../../kernel/store/run-store.ts";
+import {
+  type Dialect,
+  first,
+  inLists,
+  query,
+  type Value,
+  type Verb,
+} from "../../../kernel/store/sql.ts";
+import { partOf } from "../../store/triggers.ts";
 import {
   RUN_FIELDS,
   RUN_PREVIEW_FIELDS,
@@ -27,7 +35,6 @@ import {
   toStepPreview,
 } from "./run-rows.ts";
 import { type CountedRun, discountRuns } from "./run-usage.ts";
-import { partOf } from "./triggers.ts";
 
 export function* getRun(tenant: string, id: string): Verb<Run | undefined> {
   const row = yield* first<RunRow>(

@@ -1,6 +1,15 @@
 /** The trigger status of an event: the combined status of the runs that it started or was gathered into. */
-import { type Dialect, execute, inLists, insert, query, type Value, type Verb } from "../sql.ts";
-import { notifyChanged } from "./claim-events.ts";
+
+import { notifyChanged } from "../../../events/store/claim-events.ts";
+import {
+  type Dialect,
+  execute,
+  inLists,
+  insert,
+  query,
+  type Value,
+  type Verb,
+} from "../../../kernel/store/sql.ts";
 
 /** Records which event started each run. */
 export function* linkEvents(

@@ -1,6 +1,10 @@
 /** Saves the progress of runs: their steps, and their end or suspension. */
 import { writeJson } from "@signalbox/rules/large-json.ts";
-import { openStepError, type RunProgress, type WrittenStep } from "../run-store.ts";
+import {
+  openStepError,
+  type RunProgress,
+  type WrittenStep,
+} from "../../../kernel/store/run-store.ts";
 import {
   type Dialect,
   execute,
@@ -10,7 +14,7 @@ import {
   query,
   type Value,
   type Verb,
-} from "../sql.ts";
+} from "../../../kernel/store/sql.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
 import { admitSuspect, isOnTrial } from "./claim-runs.ts";
 import { closeSteps } from "./close-steps.ts";

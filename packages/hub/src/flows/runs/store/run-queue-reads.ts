@@ -8,7 +8,7 @@ import {
   MAX_RUN_WAITS,
   type QueueReport,
   type RunWait,
-} from "../run-store.ts";
+} from "../../../kernel/store/run-store.ts";
 import {
   type Dialect,
   execute,
@@ -18,7 +18,7 @@ import {
   query,
   type Value,
   type Verb,
-} from "../sql.ts";
+} from "../../../kernel/store/sql.ts";
 import type { RunQueue } from "./run-queues.ts";
 
 /** How many of the first due runs are read to find the one that has waited longest. */

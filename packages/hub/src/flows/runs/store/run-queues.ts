@@ -8,7 +8,15 @@
  * a queue never waits for a run, and no deadlock is possible. The row of a tenant in `queues` is the lock of
  * its rows in the other two tables: a transaction that changes them has written it first.
  */
-import { type Dialect, execute, first, insert, notify, type Value, type Verb } from "../sql.ts";
+import {
+  type Dialect,
+  execute,
+  first,
+  insert,
+  notify,
+  type Value,
+  type Verb,
+} from "../../../kernel/store/sql.ts";
 import type { RunRow } from "./run-rows.ts";
 
 /** The queue of a run. */

@@ -6,7 +6,7 @@
  * The functions that change `run_usage` must be called last in a transaction: its rows are locked after all
  * others, in the order of their tenants.
  */
-import { type Dialect, execute, inLists, type Verb } from "../sql.ts";
+import { type Dialect, execute, inLists, type Verb } from "../../../kernel/store/sql.ts";
 import type { RunRow } from "./run-rows.ts";
 
 export type EndedRun = Pick<RunRow, "id" | "tenant_id">;

@@ -1,6 +1,6 @@
 /** The environment of a command: the event's summary in `SIGNALBOX_…` variables. */
-import type { SummaryView } from "../../../inbox/event-view.ts";
-import { truncate } from "../../../lib/truncate.ts";
+import type { SummaryView } from "../../../events/inbox/event-view.ts";
+import { truncate } from "../../../kernel/lib/truncate.ts";
 import { plainText } from "./last-line.ts";
 
 /** The fields of a claimed event that `signalbox exec` reads. */

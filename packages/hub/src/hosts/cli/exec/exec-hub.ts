@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Json } from "@signalbox/rules/json.ts";
-import { backoffMs } from "../../../lib/backoff.ts";
+import { backoffMs } from "../../../kernel/lib/backoff.ts";
 import { followHub } from "../follow-hub.ts";
 import { causeOf, type HubClient, HubRequestFailed } from "../hub-client.ts";
 import type { ClaimedEvent } from "./event-environment.ts";

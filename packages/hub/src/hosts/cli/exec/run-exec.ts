@@ -1,8 +1,8 @@
 /** Runs the command for each matching event, with several commands in parallel. */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { BoundedMap } from "../../../lib/bounded-map.ts";
-import { truncate } from "../../../lib/truncate.ts";
+import { BoundedMap } from "../../../kernel/lib/bounded-map.ts";
+import { truncate } from "../../../kernel/lib/truncate.ts";
 import { SettingsError } from "../../settings.ts";
 import { CommandFailed, print } from "../command.ts";
 import { createCandidates } from "./candidates.ts";

@@ -1,5 +1,5 @@
 /** The indexes that the operations on connections must use; see run-query-plans.ts. */
-import { verbTable } from "../verbs/index.ts";
+import { verbTable } from "../verbs.ts";
 import { connectionLease } from "./connection-sample.ts";
 import { eventTrigger, intents, publication } from "./flow-sample.ts";
 import { type RunPlanCase, series } from "./run-query-plans.ts";

@@ -1,11 +1,11 @@
 import { expect } from "vitest";
-import postgres58fbffd6 from "../../../../../test/fixtures/former-databases/58fbffd6.postgres.sql?raw";
-import sqlite58fbffd6 from "../../../../../test/fixtures/former-databases/58fbffd6.sqlite.sql?raw";
-import postgresBc33d3db from "../../../../../test/fixtures/former-databases/bc33d3db.postgres.sql?raw";
-import sqliteBc33d3db from "../../../../../test/fixtures/former-databases/bc33d3db.sqlite.sql?raw";
-import postgresCd926100 from "../../../../../test/fixtures/former-databases/cd926100.postgres.sql?raw";
-import sqliteCd926100 from "../../../../../test/fixtures/former-databases/cd926100.sqlite.sql?raw";
-import { postgresTableParts, sqliteTableParts } from "../backends/table-parts.ts";
+import postgres58fbffd6 from "../../../../../../test/fixtures/former-databases/58fbffd6.postgres.sql?raw";
+import sqlite58fbffd6 from "../../../../../../test/fixtures/former-databases/58fbffd6.sqlite.sql?raw";
+import postgresBc33d3db from "../../../../../../test/fixtures/former-databases/bc33d3db.postgres.sql?raw";
+import sqliteBc33d3db from "../../../../../../test/fixtures/former-databases/bc33d3db.sqlite.sql?raw";
+import postgresCd926100 from "../../../../../../test/fixtures/former-databases/cd926100.postgres.sql?raw";
+import sqliteCd926100 from "../../../../../../test/fixtures/former-databases/cd926100.sqlite.sql?raw";
+import { postgresTableParts, sqliteTableParts } from "../../backends/table-parts.ts";
 import { checksumOf } from "../migrate.ts";
 import { migrations } from "../migrations.ts";
 import { describeSchema } from "../schema-fingerprint.ts";

@@ -3,7 +3,7 @@
  * depends on the size of the page or the batch, not on the number of stored events.
  */
 import type { Dialect, Verb } from "../sql.ts";
-import { verbTable } from "../verbs/index.ts";
+import { verbTable } from "../verbs.ts";
 import { appendRequest, DAY, START, sampleEvents } from "./sample.ts";
 
 export interface PlanCase {

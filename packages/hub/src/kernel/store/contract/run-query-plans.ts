@@ -2,13 +2,14 @@
  * Lists the indexes that the operations on flows and runs must use. No statement may scan a table, so
  * that the cost of an operation does not depend on the number of stored rows.
  */
+
+import { findExcess } from "../../../events/retention/sweep.ts";
+import { loadLoopGuard, type PlannedEvent } from "../../../flows/matching/store/breakers.ts";
+import { claimRuns } from "../../../flows/runs/store/claim-runs.ts";
 import { ALL_SHARES } from "../run-store.ts";
 import type { Dialect, Verb } from "../sql.ts";
 import { createStoreCache } from "../store-cache.ts";
-import { loadLoopGuard, type PlannedEvent } from "../verbs/breakers.ts";
-import { claimRuns } from "../verbs/claim-runs.ts";
-import { verbTable } from "../verbs/index.ts";
-import { findExcess } from "../verbs/sweep.ts";
+import { verbTable } from "../verbs.ts";
 import { intents, publication, setDraft } from "./flow-sample.ts";
 import { sampleRun, sampleRuns, succeeded } from "./run-sample.ts";
 import { START } from "./sample.ts";
