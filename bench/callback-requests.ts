@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
-import { randomSecret } from "../packages/hub/src/tokens/tokens.ts";
+import { randomSecret } from "../packages/hub/src/kernel/lib/random-secret.ts";
 import { flowNode, publishFlow } from "./flow-engine.ts";
 import type { LoadPlan } from "./load.ts";
 import { makePayloads } from "./payloads.ts";

@@ -1,14 +1,8 @@
-/**
- * The hub, with a loop in the same process that lists pending events. Lists and webhooks share one
- * event loop, so the effect of a busy reader is largest here. Forked by ingest-listing.ts, which
- * starts and stops the loop over IPC.
- */
-
-import { LOCAL_TENANT } from "../packages/hub/src/github/tenancy.ts";
 import { createLog } from "../packages/hub/src/hosts/node/log.ts";
 import { openStore } from "../packages/hub/src/hosts/node/open-store.ts";
 import { startHub } from "../packages/hub/src/hosts/node/start-hub.ts";
 import { readSettings } from "../packages/hub/src/hosts/settings.ts";
+import { LOCAL_TENANT } from "../packages/hub/src/kernel/access/scopes.ts";
 import { seed } from "./seed.ts";
 
 export type ListerCommand = { shouldList: boolean };

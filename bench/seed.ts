@@ -1,6 +1,6 @@
 /** Stores a backlog of pending events, as the hub does, in large batches. */
 import { randomUUID } from "node:crypto";
-import { LOCAL_TENANT } from "../packages/hub/src/github/tenancy.ts";
+import { LOCAL_TENANT } from "../packages/hub/src/kernel/access/scopes.ts";
 import { createIds } from "../packages/hub/src/kernel/lib/ids.ts";
 import type { AppendRequest, NewEvent, Store } from "../packages/hub/src/kernel/store/store.ts";
 import { makePayloads } from "./payloads.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LOCAL_TENANT } from "../../packages/hub/src/github/tenancy.ts";
+import { LOCAL_TENANT } from "../../packages/hub/src/kernel/access/scopes.ts";
 import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import type { Store } from "../../packages/hub/src/kernel/store/store.ts";
 import { deliver, issueOpened, rawExchange, SECRET, signature } from "../support/deliver.ts";

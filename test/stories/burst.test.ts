@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import { sha256Hex } from "../../packages/hub/src/kernel/lib/hmac.ts";
-import { randomSecret } from "../../packages/hub/src/tokens/tokens.ts";
+import { randomSecret } from "../../packages/hub/src/kernel/lib/random-secret.ts";
 import { issueOpened, SECRET, signature } from "../support/deliver.ts";
 import { fixedPort } from "../support/fixed-port.ts";
 import { createFlowMaker } from "../support/flow-maker.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { LOCAL_TENANT } from "../../packages/hub/src/github/tenancy.ts";
+import { LOCAL_TENANT } from "../../packages/hub/src/kernel/access/scopes.ts";
 import { openPostgres } from "../../packages/hub/src/kernel/backends/postgres.ts";
 import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import {

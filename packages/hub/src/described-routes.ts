@@ -7,8 +7,8 @@ import { z } from "zod";
 import { TRIGGER_CALLBACK } from "./events/admit/receive-request.ts";
 import { MAX_TIMESTAMP } from "./events/callback/parse-callback.ts";
 import { eventSchema, statusSchema, summarySchema } from "./events/inbox/event-schema.ts";
-import { limitQuery } from "./flows/views.ts";
 import { MAX_ID, MAX_TYPE } from "./kernel/http/check-text.ts";
+import { limitQuery } from "./kernel/http/paging.ts";
 import type { RouteDescription } from "./kernel/http/route.ts";
 import { METRICS_SCOPE } from "./operations/authorize-metrics.ts";
 

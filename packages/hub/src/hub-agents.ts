@@ -16,10 +16,11 @@ import type { ToolCalls } from "./flows/editing/call-tool.ts";
 import { createFlows } from "./flows/editing/flows.ts";
 import type { Explainer } from "./flows/matching/explain.ts";
 import type { AppServers } from "./flows/tools/app-server.ts";
-import { LOCAL_TENANT } from "./github/tenancy.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { createAuthorizeRequest } from "./kernel/access/authorize-request.ts";
 import { createAuthorizer } from "./kernel/access/authorizer.ts";
+import type { TokenLookup } from "./kernel/access/granted-scopes.ts";
+import { LOCAL_TENANT } from "./kernel/access/scopes.ts";
 import { createStreamSlots, type StreamSlots } from "./kernel/access/stream-slots.ts";
 import { createTenantChoice } from "./kernel/access/tenant-choice.ts";
 import { createHostCheck } from "./kernel/http/host-check.ts";
@@ -29,7 +30,6 @@ import { trackUnreadBytes } from "./kernel/mcp/back-pressure.ts";
 import type { Store } from "./kernel/store/store.ts";
 import type { InboxServer } from "./mcp/inbox-server.ts";
 import { createLastUse } from "./tokens/last-use.ts";
-import type { TokenLookup } from "./tokens/local-token.ts";
 
 export interface HubAgentsOptions {
   store: Store;

@@ -21,11 +21,11 @@ import { createAppImports } from "./flows/import/import-app.ts";
 import { importRoutes } from "./flows/import/import-routes.ts";
 import { secretRoutes } from "./flows/secrets/secret-routes.ts";
 import { createFindSecretUses } from "./flows/secrets/secret-uses.ts";
+import type { TokenLookup } from "./kernel/access/granted-scopes.ts";
 import type { Route } from "./kernel/http/route.ts";
 import type { Seal } from "./kernel/lib/seal.ts";
 import type { Store } from "./kernel/store/store.ts";
 import { type TenantDefaults, type TenantRoutes, tenantRoutes } from "./tenants/tenant-routes.ts";
-import type { TokenLookup } from "./tokens/local-token.ts";
 import { type TokenRoutes, tokenRoutes } from "./tokens/token-routes.ts";
 
 export interface ManagementOptions {

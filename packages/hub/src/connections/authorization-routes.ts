@@ -1,8 +1,8 @@
 /** Routes with which a person authorizes the hub at the authorization server of a connection (OAuth). */
 import type { Hono } from "hono";
 import { z } from "zod";
-import { iso } from "../flows/views.ts";
 import { baseUrl } from "../kernel/access/authorize-request.ts";
+import { iso } from "../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Connection } from "../kernel/store/connection-store.ts";

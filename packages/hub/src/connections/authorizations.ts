@@ -1,11 +1,11 @@
 /** Lets a person authorize the hub at the authorization server of a connection, and sign out again. */
 import { sha256Hex } from "../kernel/lib/hmac.ts";
+import { randomSecret } from "../kernel/lib/random-secret.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
 import type { Connection } from "../kernel/store/connection-store.ts";
 import type { ConnectionGrantStore } from "../kernel/store/grant-store.ts";
-import { randomSecret } from "../tokens/tokens.ts";
 import { withAuthorizationFetch } from "./authorization-fetch.ts";
 import { type OAuthSignIn, signInOf, unsealCredentials } from "./credentials.ts";
 import { isFlowFor, type PendingFlow, unsealFlow } from "./grant.ts";

@@ -1,7 +1,7 @@
 /** Connections: MCP servers that flows call, and whose triggers start flows. */
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
-import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../flows/views.ts";
+import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../kernel/http/paging.ts";
 import { problemResponse } from "../kernel/http/problem-response.ts";
 import { defineRoute, type Route } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";

@@ -15,8 +15,6 @@ import { wrapStoreErrors } from "../kernel/lib/wrap-store-errors.ts";
 import type { Store, Installation as StoredInstallation } from "../kernel/store/store.ts";
 import type { FoundInstallation, LookUpInstallation } from "./look-up-installation.ts";
 
-export const LOCAL_TENANT = "local";
-
 /** Other replicas see a removal within this time. */
 const CACHE_MS = 60_000;
 

@@ -25,25 +25,24 @@ import type { Waits } from "../events/inbox/wait-for-event.ts";
 import { addEventsDraft } from "../events/mcp-events/add-events-draft.ts";
 import type { EventsContext } from "../events/mcp-events/context.ts";
 import type { Explainer } from "../flows/matching/explain.ts";
-import { errorResult } from "../flows/tools/app-results.ts";
 import { type Access, type Authorizer, narrowTo, roleHint } from "../kernel/access/authorizer.ts";
 import { type DescribeTenantChoice, TENANT_CHOICE } from "../kernel/access/tenant-choice.ts";
 import type { ReserveBytes } from "../kernel/http/response-budget.ts";
 import type { BodyLimits } from "../kernel/lib/limits.ts";
 import { messageWithField, RequestError } from "../kernel/lib/request-error.ts";
 import { batchOf } from "../kernel/mcp/batch.ts";
+import { HubServer } from "../kernel/mcp/hub-server.ts";
 import { createOpenStreams } from "../kernel/mcp/open-streams.ts";
 import { readCall } from "../kernel/mcp/read-call.ts";
 import { type RequestContext, requestContextOf } from "../kernel/mcp/request-context.ts";
 import { createResourceChanges } from "../kernel/mcp/resource-changes.ts";
 import { resourceSubscriptions } from "../kernel/mcp/resource-subscriptions.ts";
-import { isClientError, unexpectedError } from "../kernel/mcp/sdk-errors.ts";
+import { errorResult, isClientError, unexpectedError } from "../kernel/mcp/sdk-errors.ts";
 import { serveCall } from "../kernel/mcp/serve-call.ts";
 import { createSessions } from "../kernel/mcp/sessions.ts";
 import { createListenHandler, isListenRequest } from "../kernel/mcp/subscriptions-listen.ts";
 import { type Tool, type ToolContext, toCallToolResult } from "../kernel/mcp/tool.ts";
 import type { Store } from "../kernel/store/store.ts";
-import { HubServer } from "./hub-server.ts";
 
 const INSTRUCTIONS =
   "Signalbox stores events, such as webhooks, until they are marked as processed. Poll get_pending_status; " +

@@ -4,9 +4,9 @@
  * grant.
  */
 import { z } from "zod";
+import { scopes } from "../kernel/access/scopes.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
 import type { Scope } from "../kernel/store/store.ts";
-import { scopes } from "../tokens/tokens.ts";
 
 const CONSENT_MS = 10 * 60_000;
 

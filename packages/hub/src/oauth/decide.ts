@@ -1,7 +1,7 @@
 /** Applies a person's decision about a client. */
 import { sha256Hex } from "../kernel/lib/hmac.ts";
+import { randomSecret } from "../kernel/lib/random-secret.ts";
 import type { NewOAuthGrant, OAuthGrant, OAuthStore } from "../kernel/store/oauth-store.ts";
-import { randomSecret } from "../tokens/tokens.ts";
 import type { Consent } from "./consent.ts";
 import { OAuthError } from "./oauth-error.ts";
 

@@ -1,7 +1,7 @@
 /** Device codes (RFC 8628): the client shows a short code, which a person enters on another device. */
 import { sha256Hex } from "../kernel/lib/hmac.ts";
+import { randomSecret } from "../kernel/lib/random-secret.ts";
 import type { OAuthClient, OAuthStore } from "../kernel/store/oauth-store.ts";
-import { randomSecret } from "../tokens/tokens.ts";
 import { DEVICE_MS } from "./decide.ts";
 import type { Form } from "./form.ts";
 import { OAuthError } from "./oauth-error.ts";

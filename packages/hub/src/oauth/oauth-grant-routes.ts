@@ -3,15 +3,15 @@
  * such as the operator, can list and revoke the grants whose tenants the admin's token includes.
  */
 import { z } from "zod";
-import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../flows/views.ts";
 import { type Access, allows } from "../kernel/access/authorizer.ts";
+import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
+import { EVERY_TENANT, scopes } from "../kernel/access/scopes.ts";
+import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../kernel/http/route.ts";
 import { visiblePage } from "../kernel/http/visible-page.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { OAuthGrant, OAuthStore } from "../kernel/store/oauth-store.ts";
 import type { Scope } from "../kernel/store/store.ts";
-import type { TokenLookup } from "../tokens/local-token.ts";
-import { EVERY_TENANT, scopes } from "../tokens/tokens.ts";
 
 const tag = "tokens";
 const cursors = cursorFor("grant");

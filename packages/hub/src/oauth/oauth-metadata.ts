@@ -2,7 +2,7 @@
 import type { Hono } from "hono";
 import { PROTECTED_RESOURCE, resourceOf } from "../kernel/access/audience.ts";
 import { baseUrl } from "../kernel/access/authorize-request.ts";
-import { scopes } from "../tokens/tokens.ts";
+import { scopes } from "../kernel/access/scopes.ts";
 import { GRANT_TYPES } from "./token-endpoint.ts";
 
 export function addOAuthMetadata(app: Hono, publicUrl: string | undefined): void {

@@ -9,15 +9,14 @@ import type { Context, Hono } from "hono";
 import { isMcpServer } from "../kernel/access/audience.ts";
 import { type AuthorizeRequest, baseUrl } from "../kernel/access/authorize-request.ts";
 import { allows, Denied } from "../kernel/access/authorizer.ts";
+import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
 import { type GrantedToken, scopesIn } from "../kernel/access/granted-scopes.ts";
+import { EVERY_TENANT } from "../kernel/access/scopes.ts";
 import { deniedResponse } from "../kernel/http/problem-response.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
 import type { OAuthClient, OAuthStore } from "../kernel/store/oauth-store.ts";
 import type { PeopleStore } from "../kernel/store/people-store.ts";
 import type { Store } from "../kernel/store/store.ts";
-import type { TokenLookup } from "../tokens/local-token.ts";
-import { EVERY_TENANT } from "../tokens/tokens.ts";
-import { issuerFor } from "../web-ui/page-redirect.ts";
 import { ReturnedError, readAuthorization } from "./authorization-request.ts";
 import { isDocumentUrl } from "./client-document.ts";
 import type { Clients } from "./clients.ts";
@@ -35,7 +34,7 @@ import {
   returnPage,
   userCodePage,
 } from "./oauth-html.ts";
-import { AUTHORIZE, DEVICE } from "./oauth-paths.ts";
+import { AUTHORIZE, DEVICE, issuerFor } from "./oauth-paths.ts";
 import { describeRedirect } from "./redirect-uris.ts";
 
 export interface OAuthPages {

@@ -3,6 +3,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createAuthorizeRequest } from "../kernel/access/authorize-request.ts";
 import { createAuthorizer, Denied } from "../kernel/access/authorizer.ts";
+import { DEFAULT_SCOPES } from "../kernel/access/scopes.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { createHostCheck } from "../kernel/http/host-check.ts";
 import { deniedResponse } from "../kernel/http/problem-response.ts";
@@ -12,7 +13,6 @@ import { createSeal } from "../kernel/lib/seal.ts";
 import type { WebFetch } from "../kernel/lib/web-fetch.ts";
 import { withPeople } from "../people/with-people.ts";
 import { createSessions, OPERATOR, type SessionAccess } from "../tokens/sessions.ts";
-import { DEFAULT_SCOPES } from "../tokens/tokens.ts";
 import { addOAuthRoutes } from "./oauth-routes.ts";
 
 const HUB = "https://hub.example";

@@ -6,9 +6,9 @@
 import { toBase64Url, utf8 } from "../kernel/lib/bytes.ts";
 import { sha256Hex, webHmacKey } from "../kernel/lib/hmac.ts";
 import { challengeOf, isVerifier } from "../kernel/lib/pkce.ts";
+import { randomSecret } from "../kernel/lib/random-secret.ts";
 import type { OAuthClient, OAuthGrant, OAuthStore } from "../kernel/store/oauth-store.ts";
 import type { Scope, Store } from "../kernel/store/store.ts";
-import { randomSecret } from "../tokens/tokens.ts";
 import { POLL_GRANT } from "./authorization-request.ts";
 import { pollHash } from "./decide.ts";
 import { DEVICE_GRANT } from "./device.ts";

@@ -1,8 +1,8 @@
 /** Lists the settings with which the hub was started. */
 import { z } from "zod";
 import { assertForAllTenants } from "../kernel/access/for-all-tenants.ts";
+import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
 import { defineRoute, type Route } from "../kernel/http/route.ts";
-import type { TokenLookup } from "../tokens/local-token.ts";
 
 export const settingView = z.object({
   name: z.string().describe("The key in signalbox.config.json."),

@@ -1,6 +1,6 @@
 /** Counts for a dashboard. Their cost does not grow with the number of stored events and runs. */
 import { z } from "zod";
-import { isoOrNull } from "../flows/views.ts";
+import { isoOrNull } from "../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../kernel/http/route.ts";
 import { BoundedMap } from "../kernel/lib/bounded-map.ts";
 import { idFloor } from "../kernel/lib/ids.ts";

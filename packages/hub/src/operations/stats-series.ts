@@ -1,6 +1,6 @@
 /** Reads the rates of events and runs over time. The cost does not grow with the number of events. */
 import { z } from "zod";
-import { iso } from "../flows/views.ts";
+import { iso } from "../kernel/http/paging.ts";
 import { idFloor } from "../kernel/lib/ids.ts";
 import type { RunCount } from "../kernel/store/run-store.ts";
 import type { Store } from "../kernel/store/store.ts";

@@ -1,9 +1,9 @@
 /** The size of the database, as its engine reports it. */
 import { z } from "zod";
 import { assertForAllTenants } from "../kernel/access/for-all-tenants.ts";
+import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
 import { defineRoute, type Route } from "../kernel/http/route.ts";
 import type { Store } from "../kernel/store/store.ts";
-import type { TokenLookup } from "../tokens/local-token.ts";
 
 const size = z.int().min(0);
 export const storageView = z.object({

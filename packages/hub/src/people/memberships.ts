@@ -5,8 +5,9 @@
  * GitHub's list of installations is not sufficient: it also contains every account in which the person
  * can read only a single repository.
  */
+
+import { MAX_TENANTS } from "../kernel/access/scopes.ts";
 import type { Membership, Role } from "../kernel/store/people-store.ts";
-import { MAX_TENANTS } from "../tokens/tokens.ts";
 
 export interface GithubIdentity {
   id: string;

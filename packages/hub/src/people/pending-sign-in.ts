@@ -6,8 +6,8 @@
 import { z } from "zod";
 import { equalBytes, utf8 } from "../kernel/lib/bytes.ts";
 import { challengeOf } from "../kernel/lib/pkce.ts";
+import { randomSecret } from "../kernel/lib/random-secret.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
-import { randomSecret } from "../tokens/tokens.ts";
 
 export const PENDING_MS = 10 * 60_000;
 

@@ -1,7 +1,6 @@
 /** Looks up tokens with the current roles of their persons. */
-import type { GrantedToken } from "../kernel/access/granted-scopes.ts";
-import type { TokenLookup } from "../tokens/local-token.ts";
-import { EVERY_TENANT } from "../tokens/tokens.ts";
+import type { GrantedToken, TokenLookup } from "../kernel/access/granted-scopes.ts";
+import { EVERY_TENANT } from "../kernel/access/scopes.ts";
 import type { People } from "./people.ts";
 
 /**

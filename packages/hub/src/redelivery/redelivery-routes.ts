@@ -1,12 +1,12 @@
 /** Routes of the webhooks that GitHub failed to deliver, and of the last check for them. */
 import { z } from "zod";
-import { iso, isoOrNull } from "../flows/views.ts";
 import { assertForAllTenants } from "../kernel/access/for-all-tenants.ts";
+import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
+import { iso, isoOrNull } from "../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import { REDELIVERY_STATES, type Redelivery } from "../kernel/store/redelivery-store.ts";
 import type { Store } from "../kernel/store/store.ts";
-import type { TokenLookup } from "../tokens/local-token.ts";
 import { oldestAt } from "./rules.ts";
 
 const time = z.iso.datetime();

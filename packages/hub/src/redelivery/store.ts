@@ -1,6 +1,3 @@
-/** Redeliveries of GitHub's webhooks, and the lease of the sweep that requests them. */
-
-import { storableText } from "../connections/store/connection-rows.ts";
 import type {
   DeliveryAttempt,
   Redelivery,
@@ -20,6 +17,7 @@ import {
   query,
   type Verb,
 } from "../kernel/store/sql.ts";
+import { storableText } from "../kernel/store/storable-text.ts";
 
 type Lease = Parameters<RedeliveryStore["leaseRedeliverySweep"]>[0];
 

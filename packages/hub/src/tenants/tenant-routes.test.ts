@@ -4,11 +4,12 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { systemTimers } from "../hosts/node/system-timers.ts";
 import { createAuthorizeRequest } from "../kernel/access/authorize-request.ts";
 import { createAuthorizer } from "../kernel/access/authorizer.ts";
+import { EVERY_TENANT } from "../kernel/access/scopes.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { mountRoutes } from "../kernel/http/route.ts";
 import { appendEvents, sampleEvents } from "../kernel/store/contract/sample.ts";
 import type { Store } from "../kernel/store/store.ts";
-import { createToken, EVERY_TENANT } from "../tokens/tokens.ts";
+import { createToken } from "../tokens/tokens.ts";
 import { createTenantDeletions } from "./tenant-deletions.ts";
 import { tenantRoutes } from "./tenant-routes.ts";
 

@@ -1,12 +1,12 @@
 /** Routes of tenants: the list from which a person can choose one, and the settings and data of each. */
 import { z } from "zod";
-import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../flows/views.ts";
 import { assertForAllTenants } from "../kernel/access/for-all-tenants.ts";
+import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
+import { EVERY_TENANT } from "../kernel/access/scopes.ts";
+import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../kernel/http/paging.ts";
 import { defineRoute, NO_STORE, noSuchTenant, type Route } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Retention, Store, Tenant, TenantSettings } from "../kernel/store/store.ts";
-import type { TokenLookup } from "../tokens/local-token.ts";
-import { EVERY_TENANT } from "../tokens/tokens.ts";
 import { exportTenant } from "./export-tenant.ts";
 import type { TenantDeletions } from "./tenant-deletions.ts";
 

@@ -3,20 +3,13 @@
  * stored: a copy of the database, or of an old file, grants nothing.
  */
 
-import type { GrantedToken } from "../kernel/access/granted-scopes.ts";
+import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
+import { EVERY_TENANT } from "../kernel/access/scopes.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 import type { Token } from "../kernel/store/store.ts";
-import { EVERY_TENANT } from "./tokens.ts";
 
 /** The id of the local token is constant, so that a client keeps its claims when the hub restarts. */
 const ID = "local";
-
-/** Looks up tokens by their hash or id. */
-export interface TokenLookup {
-  findToken(hash: string): Promise<GrantedToken | undefined>;
-  /** Without `wait`, a due check of a person's memberships runs in the background, after the result. */
-  getToken(id: string, options?: { wait: boolean }): Promise<GrantedToken | undefined>;
-}
 
 /** Adds the local token to the stored tokens. */
 export async function withLocalToken(

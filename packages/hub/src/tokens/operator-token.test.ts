@@ -1,8 +1,9 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { EVERY_TENANT } from "../kernel/access/scopes.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { hasOperatorToken } from "./operator-token.ts";
-import { createToken, EVERY_TENANT, ensureAdminToken, type NewToken } from "./tokens.ts";
+import { createToken, ensureAdminToken, type NewToken } from "./tokens.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 

@@ -1,23 +1,22 @@
 /** Routes of sessions: sign-in to the web UI by a link with a one-time code, and sign-out. */
 import type { Hono } from "hono";
 import { z } from "zod";
-import { iso, isoOrNull } from "../flows/views.ts";
 import { NO_ORIGIN } from "../kernel/access/authorize-request.ts";
 import { Denied, grants } from "../kernel/access/authorizer.ts";
-import type { GrantedToken } from "../kernel/access/granted-scopes.ts";
+import type { GrantedToken, TokenLookup } from "../kernel/access/granted-scopes.ts";
+import { scopes } from "../kernel/access/scopes.ts";
 import { createSessionCookie } from "../kernel/access/session-cookie.ts";
+import { allowedAvatar } from "../kernel/http/avatars.ts";
 import type { HostCheck } from "../kernel/http/host-check.ts";
+import { type GetHubInfo, hubInfoView } from "../kernel/http/hub-info.ts";
+import { iso, isoOrNull } from "../kernel/http/paging.ts";
 import { deniedResponse, errorResponse } from "../kernel/http/problem-response.ts";
 import { readJson, TOO_LARGE } from "../kernel/http/read-json.ts";
 import { defineRoute, type Route, type RouteDescription } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Person } from "../kernel/store/people-store.ts";
 import type { Store } from "../kernel/store/store.ts";
-import { type GetHubInfo, hubInfoView } from "../operations/hub-info.ts";
-import { allowedAvatar } from "../people/avatars.ts";
-import type { TokenLookup } from "./local-token.ts";
 import { CODE_MS, type Sessions, sessionAccessOf } from "./sessions.ts";
-import { scopes } from "./tokens.ts";
 
 const tag = "session";
 const time = z.iso.datetime();

@@ -4,11 +4,12 @@
  */
 
 import { grants } from "../kernel/access/authorizer.ts";
+import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
+import { EVERY_TENANT } from "../kernel/access/scopes.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
+import { randomSecret } from "../kernel/lib/random-secret.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Scope, Store, Token } from "../kernel/store/store.ts";
-import type { TokenLookup } from "./local-token.ts";
-import { EVERY_TENANT, randomSecret } from "./tokens.ts";
 
 export const CODE_MS = 10 * 60_000;
 const SESSION_MS = 30 * 24 * 3_600_000;

@@ -1,21 +1,14 @@
 /** Routes of access tokens. A caller may list and revoke the tokens whose tenants its own token includes. */
 import { z } from "zod";
-import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../flows/views.ts";
+import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
 import { allows, scopesIn } from "../kernel/access/granted-scopes.ts";
+import { DEFAULT_SCOPES, EVERY_TENANT, MAX_TENANTS, scopes } from "../kernel/access/scopes.ts";
+import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../kernel/http/paging.ts";
 import { defineRoute, type Route, type RouteRequest } from "../kernel/http/route.ts";
 import { visiblePage } from "../kernel/http/visible-page.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Scope, Store, Token, TokenQuery } from "../kernel/store/store.ts";
-import type { TokenLookup } from "./local-token.ts";
-import {
-  createToken,
-  DEFAULT_SCOPES,
-  EVERY_TENANT,
-  MAX_DAYS,
-  MAX_TENANTS,
-  scopes,
-  unknownTenantError,
-} from "./tokens.ts";
+import { createToken, MAX_DAYS, unknownTenantError } from "./tokens.ts";
 
 const tag = "tokens";
 const cursors = cursorFor("token");

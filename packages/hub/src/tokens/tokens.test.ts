@@ -1,14 +1,9 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { EVERY_TENANT, MAX_TENANTS } from "../kernel/access/scopes.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
-import {
-  createToken,
-  EVERY_TENANT,
-  ensureAdminToken,
-  MAX_TENANTS,
-  unknownTenantError,
-} from "./tokens.ts";
+import { createToken, ensureAdminToken, unknownTenantError } from "./tokens.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 

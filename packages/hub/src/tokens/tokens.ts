@@ -1,36 +1,15 @@
-/** Access tokens: 256 random bits, shown once, stored as SHA-256 hashes. */
-
-import { LOCAL_TENANT } from "../github/tenancy.ts";
-import { toBase64Url } from "../kernel/lib/bytes.ts";
+import { EVERY_TENANT, LOCAL_TENANT, MAX_TENANTS } from "../kernel/access/scopes.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
+import { randomSecret } from "../kernel/lib/random-secret.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Scope, Store } from "../kernel/store/store.ts";
 
-export const scopes: readonly Scope[] = [
-  "inbox:read",
-  "inbox:write",
-  "flows:call",
-  "runs:read",
-  "metrics:read",
-  "admin",
-];
-/** The scopes that an agent needs, for its inbox and the tools of apps. */
-export const DEFAULT_SCOPES: readonly Scope[] = ["inbox:read", "inbox:write", "flows:call"];
-export const EVERY_TENANT = "*";
 /** The maximum lifetime of a token with an expiry, in days. */
 export const MAX_DAYS = 36_500;
-/**
- * The maximum number of tenants per token. A cursor has a position for each tenant, and must fit
- * into a header.
- */
-export const MAX_TENANTS = 200;
 const MAX_TENANTS_LENGTH = 4_000;
 const ADMIN_ID = "admin";
 /** The ids of the tokens from SIGNALBOX_TOKEN begin with it. */
 export const ENV_ID_PREFIX = "env-";
-
-export const randomSecret = (prefix: string): string =>
-  prefix + toBase64Url(crypto.getRandomValues(new Uint8Array(32)));
 
 /** Returns why a token cannot have these tenants; undefined if it can. */
 export function tenantsError(tenants: readonly string[]): string | undefined {

@@ -1,5 +1,6 @@
 /** The start page if the web UI is not built: the hub's addresses, the newest events and the first steps. */
 import { eventName, type SummaryView } from "../events/inbox/event-view.ts";
+import { escapeHtml } from "../kernel/http/html-page.ts";
 
 export interface HomePage {
   version: string;
@@ -13,9 +14,6 @@ export interface HomePage {
   /** The newest events, which the page shows without a token; null if the visitor may not see them. */
   newest: readonly SummaryView[] | null;
 }
-
-export const escapeHtml = (text: string) =>
-  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 export function homePage(page: HomePage, nonce = ""): string {
   const warning = !page.acceptsUnsigned

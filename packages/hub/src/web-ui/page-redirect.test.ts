@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { issuerFor, pageAddress } from "./page-redirect.ts";
+import { issuerFor } from "../oauth/oauth-paths.ts";
+import { pageAddress } from "./page-redirect.ts";
 
 const PAGE = { accept: "text/html,*/*" };
 const addressOf = (url: string, headers: Record<string, string> = PAGE, host = "127.0.0.1") =>

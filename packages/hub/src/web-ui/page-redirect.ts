@@ -26,18 +26,3 @@ export function pageAddress({ method, url, headers }: Request, host: string): st
     page.searchParams.set("resource", origin);
   return page.href;
 }
-
-/**
- * Returns the hub's URL as the client knows it, which the client compares with its own. If the page was
- * redirected, that is the origin of `resource`.
- */
-export function issuerFor(resource: string | undefined, hub: string): string {
-  const resourceUrl = URL.parse(resource ?? "");
-  const hubUrl = new URL(hub);
-  const isSameHub =
-    resourceUrl?.protocol === hubUrl.protocol &&
-    resourceUrl.port === hubUrl.port &&
-    isLoopback(resourceUrl.hostname) &&
-    isLoopback(hubUrl.hostname);
-  return isSameHub ? resourceUrl.origin : hub;
-}

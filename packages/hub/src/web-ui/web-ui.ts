@@ -1,3 +1,5 @@
+import { createNonce, NO_SNIFF, pageHeaders, policyWith } from "../kernel/http/html-page.ts";
+
 /**
  * Serves the web UI: files with hashed names, which browsers cache, and `index.html` for every other
  * path. The Content Security Policy allows no inline script; styles need the nonce of the response.
@@ -37,25 +39,6 @@ const TYPES: Record<string, string> = {
   webmanifest: "application/manifest+json",
   woff2: "font/woff2",
 };
-
-const NO_SNIFF = { "x-content-type-options": "nosniff" };
-
-export const createNonce = (): string =>
-  btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(18))));
-
-export const pageHeaders = (nonce: string, policy = policyWith([])): Record<string, string> => ({
-  "content-type": "text/html; charset=utf-8",
-  "cache-control": "no-store",
-  "content-security-policy": `${policy}; style-src 'self' 'nonce-${nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-  "referrer-policy": "no-referrer",
-  "cross-origin-opener-policy": "same-origin",
-  ...NO_SNIFF,
-});
-
-/** `imageOrigins`: the origins from which pages may load images, besides the hub itself. */
-const policyWith = (imageOrigins: readonly string[]) =>
-  `default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'; img-src ${["'self'", "data:", ...imageOrigins].join(" ")}; font-src 'self'; manifest-src 'self'`;
-export const STATIC_POLICY = "default-src 'none'";
 
 /**
  * Returns undefined if the request is not for a file or page of the web UI, or if the web UI is not built.

@@ -14,6 +14,7 @@ import {
   type Value,
   type Verb,
 } from "../../kernel/store/sql.ts";
+import { storableText } from "../../kernel/store/storable-text.ts";
 import {
   CONNECTION_FIELDS,
   type ConnectionRow,
@@ -21,7 +22,6 @@ import {
   putOffers,
   readOffers,
   removeConnection,
-  storableText,
   toConnection,
 } from "./connection-rows.ts";
 import { readSubscriptions, recordSubscriptions } from "./trigger-subscriptions.ts";

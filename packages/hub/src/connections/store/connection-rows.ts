@@ -33,9 +33,6 @@ export const toConnection = ({ tenant_id, ...row }: ConnectionRow): Connection =
   deleted: row.deleted === 1,
 });
 
-/** Removes NUL characters, which PostgreSQL rejects in texts. A server may return them. */
-export const storableText = (text: string): string => text.replaceAll("\0", "");
-
 /**
  * Makes a connection due at `at`, unless it is due earlier, and notifies the keepers. During a lease
  * the time is only recorded; `finishConnection` makes the connection due.

@@ -1,7 +1,8 @@
 /** Grants of connections, and authorizations that a person has begun; see grant-store.ts. */
 import type { ConnectionGrant, ConnectionGrantStore } from "../../kernel/store/grant-store.ts";
 import { type Dialect, first, query, type Verb } from "../../kernel/store/sql.ts";
-import { lockConnection, makeDue, storableText } from "./connection-rows.ts";
+import { storableText } from "../../kernel/store/storable-text.ts";
+import { lockConnection, makeDue } from "./connection-rows.ts";
 
 export function* getGrant(tenant: string, connection: string): Verb<ConnectionGrant | undefined> {
   return yield* first<ConnectionGrant>(

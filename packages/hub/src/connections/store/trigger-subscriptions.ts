@@ -22,8 +22,9 @@ import {
   type Value,
   type Verb,
 } from "../../kernel/store/sql.ts";
+import { storableText } from "../../kernel/store/storable-text.ts";
 import { expireTokensOfSubscription, hasSharedTokens, revokeTokens } from "./callback-tokens.ts";
-import { makeDue, storableText } from "./connection-rows.ts";
+import { makeDue } from "./connection-rows.ts";
 
 type SubscriptionRow = Omit<
   TriggerSubscription,

@@ -11,7 +11,6 @@
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import { checkContentType, checkMethod, checkUnsigned } from "../../kernel/http/check-request.ts";
 import { mediaType } from "../../kernel/http/decode.ts";
 import { createHeaderReader } from "../../kernel/http/header-reader.ts";
 import {
@@ -23,6 +22,7 @@ import {
 import { type RateLimit, UNLIMITED } from "../../kernel/http/rate-limit.ts";
 import type { AppendRequest, NewEvent } from "../../kernel/store/store.ts";
 import { canBeSigned, checkSignature, checkSignatureHeaders } from "./check-signature.ts";
+import { checkContentType, checkMethod, checkUnsigned } from "./check-webhook.ts";
 import type { Endpoint, Endpoints } from "./endpoints.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { readLargeWebhook, readWebhook } from "./read-webhook.ts";

@@ -5,14 +5,13 @@
  */
 
 import { grants, isActive } from "../../kernel/access/authorizer.ts";
-import type { GrantedToken } from "../../kernel/access/granted-scopes.ts";
+import type { GrantedToken, TokenLookup } from "../../kernel/access/granted-scopes.ts";
 import { backoffMs } from "../../kernel/lib/backoff.ts";
 import { elapsedSince, type Instant, instant } from "../../kernel/lib/elapsed.ts";
 import type { Seal } from "../../kernel/lib/seal.ts";
 import type { Semaphore } from "../../kernel/lib/semaphore.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import type { DeliveryProgress, EventRow, Store, Subscription } from "../../kernel/store/store.ts";
-import type { TokenLookup } from "../../tokens/local-token.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
 import type { Feed, Follower } from "../live/feed.ts";
 import { matchesFilter, toEventFilter } from "./event-filter.ts";

@@ -3,10 +3,10 @@
  */
 
 import { toBase64 } from "../../kernel/lib/bytes.ts";
+import { randomSecret } from "../../kernel/lib/random-secret.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Seal } from "../../kernel/lib/seal.ts";
 import type { SourceEndpoint, SourceSecret, Store } from "../../kernel/store/store.ts";
-import { randomSecret } from "../../tokens/tokens.ts";
 import { sources } from "../sources/index.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,10 +1,10 @@
 /** Lists the kinds of senders, the types of recent events, and the counts of rejected requests. */
 import { z } from "zod";
-import { iso } from "../../flows/views.ts";
 import { assertForAllTenants } from "../../kernel/access/for-all-tenants.ts";
+import type { TokenLookup } from "../../kernel/access/granted-scopes.ts";
+import { iso } from "../../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../../kernel/http/route.ts";
 import type { Store } from "../../kernel/store/store.ts";
-import type { TokenLookup } from "../../tokens/local-token.ts";
 import type { RejectionCounts } from "../admit/rejection-counts.ts";
 import { secretVariable } from "../admit/secret-variable.ts";
 import type { SourceDefinition } from "../admit/source.ts";

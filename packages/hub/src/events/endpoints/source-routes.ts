@@ -1,12 +1,12 @@
 /** Routes of webhook endpoints and their signing secrets, which can be written but not read. */
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
-import { iso, isoOrNull } from "../../flows/views.ts";
+import { EVERY_TENANT } from "../../kernel/access/scopes.ts";
+import { iso, isoOrNull } from "../../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { MIN_SECRET_LENGTH, SHORT_SECRET } from "../../kernel/lib/secret-length.ts";
 import type { SourceEndpoint, Store } from "../../kernel/store/store.ts";
-import { EVERY_TENANT } from "../../tokens/tokens.ts";
 import {
   checkConfig,
   type createSources,

@@ -1,8 +1,8 @@
 /** Routes that list events, and that change or replay many events. */
 import { z } from "zod";
 import type { Explainer } from "../../flows/matching/explain.ts";
-import { limitQuery, pageOf } from "../../flows/views.ts";
 import { allows } from "../../kernel/access/authorizer.ts";
+import { limitQuery, pageOf } from "../../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { filterFields, listFiltered } from "./event-filter.ts";

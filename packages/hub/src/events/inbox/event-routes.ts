@@ -1,7 +1,7 @@
 /** Routes of single events: get, claim, release, mark as processed, replay, explain. */
 import { z } from "zod";
 import type { Explainer } from "../../flows/matching/explain.ts";
-import { limitWithDefault, pageOf } from "../../flows/views.ts";
+import { limitWithDefault, pageOf } from "../../kernel/http/paging.ts";
 import { defineRoute, NO_STORE, type Route } from "../../kernel/http/route.ts";
 import { eventListRoutes } from "./event-list-routes.ts";
 import {

@@ -1,11 +1,11 @@
 /** Registers the methods of MCP Events on an SDK server, and maps errors to its error codes. */
 import { ProtocolError, type Server } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { toProtocolError } from "../../flows/tools/app-results.ts";
 import type { Access } from "../../kernel/access/authorizer.ts";
 import { messageWithField, RequestError } from "../../kernel/lib/request-error.ts";
 import { backPressureOf } from "../../kernel/mcp/back-pressure.ts";
 import { requestContextOf } from "../../kernel/mcp/request-context.ts";
+import { toProtocolError } from "../../kernel/mcp/sdk-errors.ts";
 import {
   CODES,
   listParams,

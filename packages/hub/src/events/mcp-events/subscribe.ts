@@ -5,12 +5,12 @@
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 import type { Access } from "../../kernel/access/authorizer.ts";
 import { sha256Hex } from "../../kernel/lib/hmac.ts";
+import { randomSecret } from "../../kernel/lib/random-secret.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Seal } from "../../kernel/lib/seal.ts";
 import { createSemaphore } from "../../kernel/lib/semaphore.ts";
 import { parseOutboundUrl } from "../../kernel/outbound/outbound-url.ts";
 import type { Store, Subscription } from "../../kernel/store/store.ts";
-import { randomSecret } from "../../tokens/tokens.ts";
 import type { Narrowing } from "../deliveries/event-filter.ts";
 import type { SubscribeParams, UnsubscribeParams } from "../deliveries/events-draft.ts";
 import type { PostWebhook } from "../deliveries/post-webhook.ts";

@@ -3,7 +3,6 @@
  * its share of a payload pack. Retention limits the sum of a tenant.
  */
 import type { PlannedVerdict } from "../../kernel/store/run-store.ts";
-import type { Dialect } from "../../kernel/store/sql.ts";
 import type { NewEvent } from "../../kernel/store/store.ts";
 
 /** Pages of rows and indexes are not full. */
@@ -46,19 +45,4 @@ export function verdictBytes(
       bytes += REASON_BYTES + message.length + lengthOf(path);
   }
   return Math.round(PER_FULL_BYTE * bytes);
-}
-
-/** The row of a pack without its body, and its index entry. */
-const PACK_BYTES = 60;
-/** SQLite stores at least so many bytes of a value in its row, and the rest in pages of its own. */
-const MIN_LOCAL_BYTES = 1_000;
-
-/** The bytes of a pack. With `pageBytes`, a part that does not fill a page leaves space next to it. */
-export function packBytes(bytes: number, { pageBytes }: Pick<Dialect, "pageBytes">): number {
-  if (pageBytes === undefined || bytes < MIN_LOCAL_BYTES) return PACK_BYTES + bytes;
-  const rest = bytes % pageBytes;
-  const local = Math.max(rest, MIN_LOCAL_BYTES);
-  // The packs next to it may be smaller, so only half of the free space counts.
-  const share = (local + pageBytes / Math.max(1, Math.floor(pageBytes / local))) / 2;
-  return PACK_BYTES + bytes - rest + share;
 }

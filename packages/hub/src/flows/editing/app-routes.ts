@@ -3,10 +3,11 @@
 import { appSlugFor } from "@signalbox/rules/flows/app-slug.ts";
 import { appSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
+import { cursorFor, limitQuery, page, pageOf } from "../../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Store } from "../../kernel/store/store.ts";
-import { appView, cursorFor, limitQuery, page, pageOf, viewApp } from "../views.ts";
+import { appView, viewApp } from "../views.ts";
 
 const tag = "apps";
 const cursors = cursorFor("app");

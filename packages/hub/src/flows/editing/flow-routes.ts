@@ -3,17 +3,13 @@
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { edgeSchema, flowDraftSchema, LIMITS, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
+import { cursorFor, iso, isoOrNull, limitQuery, pageOf } from "../../kernel/http/paging.ts";
 import { defineRoute, type Route, type RouteRequest } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Store } from "../../kernel/store/store.ts";
 import {
-  cursorFor,
   flowSummary,
   flowView,
-  iso,
-  isoOrNull,
-  limitQuery,
-  pageOf,
   runSummary,
   summarizeFlow,
   summarizeRun,

@@ -6,6 +6,7 @@ import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
 import { allows, roleHint } from "../../kernel/access/authorizer.ts";
 import { type StreamSlots, TOO_MANY_STREAMS } from "../../kernel/access/stream-slots.ts";
+import { cursorFor, limitQuery, pageOf } from "../../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../../kernel/http/route.ts";
 import { idFloor } from "../../kernel/lib/ids.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
@@ -21,17 +22,7 @@ import {
 import type { Store } from "../../kernel/store/store.ts";
 import type { ToolCalls } from "../editing/call-tool.ts";
 import type { DraftRuns } from "../editing/draft-runs.ts";
-import {
-  cursorFor,
-  limitQuery,
-  pageOf,
-  runSummary,
-  runView,
-  stepView,
-  summarizeRun,
-  viewRun,
-  viewStep,
-} from "../views.ts";
+import { runSummary, runView, stepView, summarizeRun, viewRun, viewStep } from "../views.ts";
 import { nodeTestBody, pinsSchema } from "./draft-run-schema.ts";
 import { mergePages } from "./merge-pages.ts";
 import { streamRun } from "./run-stream.ts";

@@ -1,10 +1,10 @@
 /** Routes of the secrets of flows, which can be written and used but not read. */
 import { z } from "zod";
+import { iso } from "../../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Seal } from "../../kernel/lib/seal.ts";
 import type { Store } from "../../kernel/store/store.ts";
-import { iso } from "../views.ts";
 import type { FindSecretUses } from "./secret-uses.ts";
 
 const tag = "secrets";

@@ -1,15 +1,8 @@
 /** Maps a run that has ended to a tool result, and an error of a request to a protocol error. */
-import {
-  type CallToolResult,
-  ProtocolError,
-  ProtocolErrorCode,
-} from "@modelcontextprotocol/server";
+import type { CallToolResult } from "@modelcontextprotocol/server";
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import { isObject, type Json } from "@signalbox/rules/json.ts";
-import { z } from "zod";
-import { messageWithField, RequestError } from "../../kernel/lib/request-error.ts";
-import { paramsError } from "../../kernel/mcp/argument-error.ts";
-import { unexpectedError } from "../../kernel/mcp/sdk-errors.ts";
+import { errorResult } from "../../kernel/mcp/sdk-errors.ts";
 import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
 import type { Run } from "../../kernel/store/run-store.ts";
 import type { Store } from "../../kernel/store/store.ts";
@@ -78,22 +71,5 @@ export const withRenamedNote = (
 
 export const renamedMessage = (from: string, to: string): string =>
   `Note: the tool ${from} was renamed to ${to}. The former name works for a limited time.`;
-
-export const errorResult = (text: string): CallToolResult => ({
-  isError: true,
-  content: [{ type: "text", text }],
-});
-
 const textOf = (output: Json): string =>
   typeof output === "string" ? output : JSON.stringify(output);
-
-export const invalidParams = (message: string) =>
-  new ProtocolError(ProtocolErrorCode.InvalidParams, message);
-
-/** Hides the message of unexpected errors, which the SDK would send to the client. */
-export function toProtocolError(error: unknown, onError: (error: unknown) => void): ProtocolError {
-  if (error instanceof ProtocolError) return error;
-  if (error instanceof RequestError) return invalidParams(error.message);
-  if (error instanceof z.ZodError) return invalidParams(messageWithField(paramsError(error)));
-  return new ProtocolError(ProtocolErrorCode.InternalError, unexpectedError(error, onError));
-}

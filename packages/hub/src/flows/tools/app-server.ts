@@ -20,7 +20,7 @@ import { createOpenStreams } from "../../kernel/mcp/open-streams.ts";
 import { readCall } from "../../kernel/mcp/read-call.ts";
 import { type RequestContext, requestContextOf } from "../../kernel/mcp/request-context.ts";
 import { createResourceChanges } from "../../kernel/mcp/resource-changes.ts";
-import { isClientError } from "../../kernel/mcp/sdk-errors.ts";
+import { isClientError, toProtocolError } from "../../kernel/mcp/sdk-errors.ts";
 import { serveCall } from "../../kernel/mcp/serve-call.ts";
 import { createSessions } from "../../kernel/mcp/sessions.ts";
 import { createListenHandler } from "../../kernel/mcp/subscriptions-listen.ts";
@@ -29,7 +29,6 @@ import type { StoredApp } from "../../kernel/store/flow-store.ts";
 import type { Store } from "../../kernel/store/store.ts";
 import type { ToolCalls } from "../editing/call-tool.ts";
 import { type AppCallsOptions, createAppCalls } from "./app-calls.ts";
-import { toProtocolError } from "./app-results.ts";
 import { type AppTasksOptions, createAppTasks, type Era, taskCapabilities } from "./app-tasks.ts";
 import { createAppTools } from "./app-tools.ts";
 

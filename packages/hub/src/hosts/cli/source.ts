@@ -1,8 +1,7 @@
 import { GRACE_HOURS, MAX_GRACE_HOURS } from "../../events/endpoints/endpoints.ts";
 import { sources } from "../../events/sources/index.ts";
-import { LOCAL_TENANT } from "../../github/tenancy.ts";
-import type { HubInfo } from "../../operations/hub-info.ts";
-import { EVERY_TENANT } from "../../tokens/tokens.ts";
+import { EVERY_TENANT, LOCAL_TENANT } from "../../kernel/access/scopes.ts";
+import type { HubInfo } from "../../kernel/http/hub-info.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { readSecret, type Settings } from "../settings.ts";
 import { describeAddedSource } from "./added-source.ts";

@@ -1,4 +1,4 @@
-import { LOCAL_TENANT } from "../../github/tenancy.ts";
+import { LOCAL_TENANT } from "../../kernel/access/scopes.ts";
 import { asString, type Parsed, UsageError } from "./command.ts";
 import type { WithHubOptions } from "./with-hub.ts";
 

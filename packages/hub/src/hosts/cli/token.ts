@@ -1,14 +1,6 @@
-import { LOCAL_TENANT } from "../../github/tenancy.ts";
+import { DEFAULT_SCOPES, EVERY_TENANT, LOCAL_TENANT, scopes } from "../../kernel/access/scopes.ts";
 import type { Scope } from "../../kernel/store/store.ts";
-import {
-  DEFAULT_SCOPES,
-  ENV_ID_PREFIX,
-  EVERY_TENANT,
-  MAX_DAYS,
-  scopes,
-  tenantsError,
-  unknownTenantError,
-} from "../../tokens/tokens.ts";
+import { ENV_ID_PREFIX, MAX_DAYS, tenantsError, unknownTenantError } from "../../tokens/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import type { Settings } from "../settings.ts";
 import {

@@ -1,5 +1,5 @@
 import type { DurableObjectState } from "cloudflare:workers";
-import { LOCAL_TENANT } from "../../github/tenancy.ts";
+import { LOCAL_TENANT } from "../../kernel/access/scopes.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
 import type { Store } from "../../kernel/store/store.ts";
 import { agentObject, type Bindings, registryObject, storeObject } from "./bindings.ts";

@@ -1,9 +1,4 @@
-/**
- * The entry of the Worker. It passes requests to the objects that serve them. It shares no promise between
- * requests: in a Worker, a request cannot await a promise of another request.
- */
-
-import { LOCAL_TENANT } from "../../github/tenancy.ts";
+import { LOCAL_TENANT } from "../../kernel/access/scopes.ts";
 import { problemResponse } from "../../kernel/http/problem-response.ts";
 import { SettingsError } from "../settings.ts";
 import { type Bindings, storeObject } from "./bindings.ts";

@@ -12,11 +12,12 @@ import { createFeed } from "../../events/live/feed.ts";
 import { createLiveStreams, type LiveStreamsOptions } from "../../events/live/live-streams.ts";
 import { createAuthorizeRequest } from "../../kernel/access/authorize-request.ts";
 import { createAuthorizer } from "../../kernel/access/authorizer.ts";
+import { MAX_TENANTS } from "../../kernel/access/scopes.ts";
 import { createStreamSlots } from "../../kernel/access/stream-slots.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { appendEvents, sampleEvent, sampleEvents } from "../../kernel/store/contract/sample.ts";
 import type { NewEvent, Store } from "../../kernel/store/store.ts";
-import { createToken, MAX_TENANTS } from "../../tokens/tokens.ts";
+import { createToken } from "../../tokens/tokens.ts";
 import { createLiveTransport } from "./live.ts";
 import { systemTimers } from "./system-timers.ts";
 

@@ -1,14 +1,9 @@
-/**
- * Authorizes HTTP and WebSocket requests: checks the `Host` and `Origin` headers, then the bearer token
- * or the session cookie of the web UI.
- */
-
-import { DEFAULT_SCOPES } from "../../tokens/tokens.ts";
 import type { HostCheck } from "../http/host-check.ts";
 import { bearerToken } from "../lib/bearer-token.ts";
 import type { Scope } from "../store/store.ts";
 import { audiencesOf, isMcpServer, resourceMetadataUrl } from "./audience.ts";
 import { type Access, type Authorizer, Denied, type Requirement } from "./authorizer.ts";
+import { DEFAULT_SCOPES } from "./scopes.ts";
 import { createSessionCookie } from "./session-cookie.ts";
 
 /** A `Request`, or as much of one as a host has before it upgrades a connection. */

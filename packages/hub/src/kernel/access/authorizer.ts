@@ -1,16 +1,10 @@
-/**
- * Decides what a bearer token or a session may do, for HTTP routes, live streams, MCP and deliveries. A
- * token is cached for one second, so that a busy client causes few queries. A revoked token is rejected
- * after at most one second, and its open streams end at the next re-check.
- */
-
-import type { TokenLookup } from "../../tokens/local-token.ts";
-import { EVERY_TENANT } from "../../tokens/tokens.ts";
 import { bearerToken, TOKEN_TOO_LONG } from "../lib/bearer-token.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import { sha256Hex } from "../lib/hmac.ts";
 import type { Scope } from "../store/store.ts";
+import type { TokenLookup } from "./granted-scopes.ts";
 import { allows, commonScopes, type GrantedToken, roleHint, scopesIn } from "./granted-scopes.ts";
+import { EVERY_TENANT } from "./scopes.ts";
 import { type DescribeTenantChoice, TENANT_CHOICE } from "./tenant-choice.ts";
 
 export { allows, roleHint } from "./granted-scopes.ts";

@@ -1,11 +1,6 @@
-/**
- * Determines which scopes a token has in each tenant. A token of the operator has its scopes in all its
- * tenants. A token of a person has at most the scopes of the person's current role in the tenant.
- */
-
-import { EVERY_TENANT } from "../../tokens/tokens.ts";
 import type { Role } from "../store/people-store.ts";
 import type { Scope, Token } from "../store/store.ts";
+import { EVERY_TENANT } from "./scopes.ts";
 
 /** A stored token with the roles of its person, which `withPeople` looks up. */
 export interface GrantedToken extends Token {
@@ -53,4 +48,11 @@ export function commonScopes(token: GrantedToken, tenants: readonly string[]): r
   if (first.includes("admin") && !isCommon("admin"))
     return MEMBER_SCOPES.filter((scope) => isCommon(scope));
   return first.filter(isCommon);
+}
+
+/** Looks up tokens by their hash or id. */
+export interface TokenLookup {
+  findToken(hash: string): Promise<GrantedToken | undefined>;
+  /** Without `wait`, a due check of a person's memberships runs in the background, after the result. */
+  getToken(id: string, options?: { wait: boolean }): Promise<GrantedToken | undefined>;
 }

@@ -1,6 +1,6 @@
-import { EVERY_TENANT } from "../../tokens/tokens.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Access } from "./authorizer.ts";
+import { EVERY_TENANT } from "./scopes.ts";
 
 /** Returns the tenant of a request that must name exactly one. With `everyTenant`, it may be `*`. */
 export function onlyTenant(

@@ -1,39 +1,9 @@
-/** Checks the method and the headers of a webhook request, before its body is read. */
+/** Checks the headers of a request that show where it comes from, and how its body is encoded. */
 
-import type { IncomingRequest } from "../../events/admit/incoming-request.ts";
-import { secretVariable } from "../../events/admit/secret-variable.ts";
-import type { SourceDefinition } from "../../events/admit/source.ts";
 import { isLoopback } from "./addresses.ts";
-import { mediaType } from "./decode.ts";
-import { type IngestOutcome, type Rejection, rejection } from "./ingest-outcome.ts";
+import { type Rejection, rejection } from "./ingest-outcome.ts";
 
 type GetHeader = (name: string) => string | undefined;
-
-export function checkMethod(
-  { method }: IncomingRequest,
-  source: SourceDefinition,
-  header: GetHeader,
-): IngestOutcome | undefined {
-  if (method === "POST") return undefined;
-  if (method === "OPTIONS" && source.handshake) return source.handshake(header);
-  const allow = source.handshake ? "POST, OPTIONS" : "POST";
-  return rejection("method_not_allowed", `Send webhooks with POST, not ${method}.`, { allow });
-}
-
-export function checkContentType(
-  source: SourceDefinition,
-  header: GetHeader,
-): Rejection | undefined {
-  const badEncoding = checkContentEncoding(header);
-  if (badEncoding) return badEncoding;
-  const contentType = header("content-type");
-  return source.accepts(mediaType(contentType ?? ""))
-    ? undefined
-    : rejection(
-        "unsupported_media_type",
-        `${source.title} sends ${source.acceptedTypes}, but the content type is ${contentType ? `"${contentType.slice(0, 100)}"` : "missing"}.`,
-      );
-}
 
 export function checkContentEncoding(header: GetHeader): Rejection | undefined {
   const encoding = header("content-encoding");
@@ -43,25 +13,6 @@ export function checkContentEncoding(header: GetHeader): Rejection | undefined {
         `The body is encoded as "${encoding.slice(0, 100)}"; send it without Content-Encoding.`,
       )
     : undefined;
-}
-
-/** Decides whether an endpoint without a secret accepts the request. */
-export function checkUnsigned(
-  request: IncomingRequest,
-  source: SourceDefinition,
-  allowUnsigned: boolean,
-): Rejection | undefined {
-  if (!allowUnsigned)
-    return rejection(
-      "no_secret",
-      `No secret is configured for ${source.title}, so its webhooks cannot be verified. Set ${secretVariable(source.id)}, or add an endpoint with \`npx signalbox source add ${source.id}\`.`,
-    );
-  const evidence = evidenceOfRemoteOrigin(request);
-  if (evidence === undefined) return undefined;
-  return rejection(
-    "browser_origin",
-    `Without a secret this hub accepts webhooks only from programs on this machine, but ${evidence}. Set ${secretVariable(source.id)} here and at the sender.`,
-  );
 }
 
 /**
@@ -78,7 +29,10 @@ export const PROXY_HEADERS = ["x-forwarded-for", "x-forwarded-host", "forwarded"
  */
 export function evidenceOfRemoteOrigin({
   header,
-}: Pick<IncomingRequest, "header">): string | undefined {
+}: {
+  /** All values of a header. */
+  header(name: string): readonly string[];
+}): string | undefined {
   if (header("origin").length > 0) return "this one comes from a page in a browser (Origin)";
   if (header("sec-fetch-site").some((site) => site !== "none" && site !== "same-origin"))
     return "this one comes from a page in a browser (Sec-Fetch-Site)";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import { createApp } from "../../operations/app.ts";
 import { StorageUnavailable } from "../store/storage-unavailable.ts";
-import { createApp } from "./app.ts";
 
 const createFailingApp = (error: Error) => {
   const errors: unknown[] = [];

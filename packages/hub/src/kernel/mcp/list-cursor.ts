@@ -1,5 +1,4 @@
-/** Opaque cursors of a list, which are valid for that list only. */
-import { invalidParams } from "../../flows/tools/app-results.ts";
+import { invalidParams } from "./sdk-errors.ts";
 
 export const listCursor = (list: "tool" | "task") => ({
   encode: (key: string): string => `${list}:${key}`,

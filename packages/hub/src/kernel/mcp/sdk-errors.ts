@@ -1,4 +1,9 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { messageWithField, RequestError } from "../lib/request-error.ts";
 import { isStorageUnavailable, unavailableDetail } from "../store/storage-unavailable.ts";
+import { paramsError } from "./argument-error.ts";
 
 /** The message for unexpected errors, which hides their cause from clients. */
 const INTERNAL_ERROR =
@@ -18,3 +23,19 @@ export const isClientError = ({ message }: Error): boolean =>
   /^(Rejected|Unsupported (Media Type|protocol version)|subscriptions\/listen refused)/.test(
     message,
   );
+
+export const errorResult = (text: string): CallToolResult => ({
+  isError: true,
+  content: [{ type: "text", text }],
+});
+
+export const invalidParams = (message: string) =>
+  new ProtocolError(ProtocolErrorCode.InvalidParams, message);
+
+/** Hides the message of unexpected errors, which the SDK would send to the client. */
+export function toProtocolError(error: unknown, onError: (error: unknown) => void): ProtocolError {
+  if (error instanceof ProtocolError) return error;
+  if (error instanceof RequestError) return invalidParams(error.message);
+  if (error instanceof z.ZodError) return invalidParams(messageWithField(paramsError(error)));
+  return new ProtocolError(ProtocolErrorCode.InternalError, unexpectedError(error, onError));
+}

@@ -1,4 +1,4 @@
-import { type Handler, HubServer, inBatch } from "../../mcp/hub-server.ts";
+import { type Handler, HubServer, inBatch } from "./hub-server.ts";
 
 /** A server whose `tools/call` may return a task; the SDK's own check of the result rejects tasks. */
 export class TaskServer extends HubServer {

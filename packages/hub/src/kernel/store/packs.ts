@@ -1,12 +1,3 @@
-/**
- * Payloads are stored in packs: the concatenated payloads of one tenant in one commit. A pack of several
- * events or of one large event is compressed, if the host has a codec. Webhooks of one sender are similar, so compression makes a pack about ten times
- * smaller, and faster to write. The row of an event contains the position of its payload: the pack, and
- * the offset in the pack. A pack is deleted with its last event.
- * See docs/decisions/0005-payloads-in-packs.md.
- */
-
-import { packBytes } from "../../events/store/stored-size.ts";
 import { concat, utf8 } from "../lib/bytes.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Dialect, Value } from "./sql.ts";
@@ -223,3 +214,19 @@ export function payloadAt(
   const body = pack.subarray(pack_at + meta_size, pack_at + meta_size + size);
   return { ...(JSON.parse(decoder.decode(meta)) as Omit<Payload, "body">), body };
 }
+
+/** The bytes of a pack. With `pageBytes`, a part that does not fill a page leaves space next to it. */
+export function packBytes(bytes: number, { pageBytes }: Pick<Dialect, "pageBytes">): number {
+  if (pageBytes === undefined || bytes < MIN_LOCAL_BYTES) return PACK_BYTES + bytes;
+  const rest = bytes % pageBytes;
+  const local = Math.max(rest, MIN_LOCAL_BYTES);
+  // The packs next to it may be smaller, so only half of the free space counts.
+  const share = (local + pageBytes / Math.max(1, Math.floor(pageBytes / local))) / 2;
+  return PACK_BYTES + bytes - rest + share;
+}
+
+/** The row of a pack without its body, and its index entry. */
+export const PACK_BYTES = 60;
+
+/** SQLite stores at least so many bytes of a value in its row, and the rest in pages of its own. */
+export const MIN_LOCAL_BYTES = 1_000;

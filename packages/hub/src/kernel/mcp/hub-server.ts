@@ -7,9 +7,9 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import type { z } from "zod";
-import { messageWithField, validationError } from "../kernel/lib/request-error.ts";
-import { paramsError } from "../kernel/mcp/argument-error.ts";
-import { requestContextOf } from "../kernel/mcp/request-context.ts";
+import { messageWithField, validationError } from "../lib/request-error.ts";
+import { paramsError } from "./argument-error.ts";
+import { requestContextOf } from "./request-context.ts";
 
 export type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
 

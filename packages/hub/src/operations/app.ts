@@ -1,21 +1,19 @@
 /** Creates the Hono app, with the web UI and the routes for operators: health, readiness and metrics. */
 import { type Context, Hono } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
-import { type HomePage, homePage } from "../../web-ui/home.ts";
-import { pageAddress } from "../../web-ui/page-redirect.ts";
+import type { Denied } from "../kernel/access/authorizer.ts";
+import { evidenceOfRemoteOrigin } from "../kernel/http/check-request.ts";
+import { type HostCheck, isHttpsUrl } from "../kernel/http/host-check.ts";
+import { createNonce, pageHeaders, STATIC_POLICY } from "../kernel/http/html-page.ts";
 import {
-  createNonce,
-  ENTRY_PAGES,
-  pageHeaders,
-  type ReadWebFile,
-  STATIC_POLICY,
-  serveWebUi,
-} from "../../web-ui/web-ui.ts";
-import type { Denied } from "../access/authorizer.ts";
-import { isStorageUnavailable, unavailableDetail } from "../store/storage-unavailable.ts";
-import { evidenceOfRemoteOrigin } from "./check-request.ts";
-import { type HostCheck, isHttpsUrl } from "./host-check.ts";
-import { deniedResponse, problemResponse, storageUnavailable } from "./problem-response.ts";
+  deniedResponse,
+  problemResponse,
+  storageUnavailable,
+} from "../kernel/http/problem-response.ts";
+import { isStorageUnavailable, unavailableDetail } from "../kernel/store/storage-unavailable.ts";
+import { type HomePage, homePage } from "../web-ui/home.ts";
+import { pageAddress } from "../web-ui/page-redirect.ts";
+import { ENTRY_PAGES, type ReadWebFile, serveWebUi } from "../web-ui/web-ui.ts";
 
 export interface AppOptions {
   /** Rejects if the database cannot be written. */

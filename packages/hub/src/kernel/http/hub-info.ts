@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineRoute, type Route } from "../kernel/http/route.ts";
+import { defineRoute, type Route } from "./route.ts";
 
 export const hubInfoView = z.object({
   version: z.string(),

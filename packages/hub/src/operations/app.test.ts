@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import { createHostCheck } from "../kernel/http/host-check.ts";
 import { type AppOptions, createApp } from "./app.ts";
-import { createHostCheck } from "./host-check.ts";
 
 const options: AppOptions = {
   checkReady: async () => {},

@@ -1,0 +1,4 @@
+import { toBase64Url } from "./bytes.ts";
+
+export const randomSecret = (prefix: string): string =>
+  prefix + toBase64Url(crypto.getRandomValues(new Uint8Array(32)));
