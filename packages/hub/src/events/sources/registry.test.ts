@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { SourceDefinition } from "../admit/source.ts";
 import { sources } from "./index.ts";
 
-const folder = new URL("../../ingest/sources/", import.meta.url);
+const folder = new URL("./", import.meta.url);
 const definitions = readdirSync(folder).filter(
   (file) =>
     /^[a-z-]+\.ts$/.test(file) &&
