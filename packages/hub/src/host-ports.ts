@@ -1,14 +1,7 @@
 /** The ports and the settings that a host passes to `createHub`. */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
-import type { Trip } from "@signalbox/rules/match/breaker.ts";
 import type { CommandSupport } from "./connections/command.ts";
-import type { IngestObservation } from "./events/admit/ingest-log.ts";
-import type { DeliveryOutcome } from "./events/deliveries/delivery.ts";
-import type { SweepReason } from "./events/retention/sweeper.ts";
-import type { QueuedByTenant } from "./flows/runs/queued-by-tenant.ts";
-import type { RunMetrics } from "./flows/runs/run-metrics.ts";
-import type { WorkerLoad } from "./flows/runs/worker-load.ts";
 import type { GithubAppCredentials } from "./github/github-app.ts";
 import type { TrustedProxy } from "./kernel/http/addresses.ts";
 import type { MakeHmacKey, Sha256Hex } from "./kernel/lib/hmac.ts";
@@ -16,10 +9,9 @@ import type { BodyLimits } from "./kernel/lib/limits.ts";
 import type { Log } from "./kernel/lib/log.ts";
 import type { Timers } from "./kernel/lib/timers.ts";
 import type { WebFetch } from "./kernel/lib/web-fetch.ts";
-import type { DatabaseSize } from "./kernel/store/database-file.ts";
+import type { Metrics } from "./kernel/metrics.ts";
 import type { Retention } from "./kernel/store/store.ts";
 import type { EffectiveSetting } from "./operations/settings-routes.ts";
-import type { RedeliveryOutcome } from "./redelivery/schedule.ts";
 import type { ReadWebFile } from "./web-ui/web-ui.ts";
 
 /**
@@ -57,52 +49,7 @@ export interface HostPorts {
   /** Schedules the group commit and the log lines of webhooks. Default: `timers.defer`. */
   deferCommit?: Timers["defer"];
   log: Log;
-  metrics: HubMetrics;
-}
-
-export interface HubMetrics extends RunMetrics {
-  observe(observation: IngestObservation): void;
-  /** Called after each group commit with its number of requests. */
-  observeBatch(size: number): void;
-  /** Counts events that retention has deleted. */
-  countSwept(reason: SweepReason, count: number): void;
-  countDelivery(outcome: DeliveryOutcome): void;
-  countTrip(limit: Trip["limit"]): void;
-  /** Counts the webhooks that GitHub failed to deliver, by the outcome of their redelivery. */
-  countRedeliveries(outcome: RedeliveryOutcome, count: number): void;
-  /** Called once, at the start. The gauges are then read for each response of `/metrics`. */
-  setGauges(gauges: HubGauges): void;
-  /** The response body of `/metrics`. */
-  text(): Promise<string>;
-  contentType: string;
-}
-
-export interface HubGauges {
-  /** The number of pending events of all tenants. */
-  pendingEvents(): Promise<number>;
-  /** The number of events that are not compared with all triggers yet, of all tenants. */
-  matchingEvents(): Promise<number>;
-  databaseSize(): Promise<DatabaseSize>;
-  /** The number of open live streams. */
-  connectedStreams(): number;
-  /** The tenants with queued runs. */
-  queues(): Promise<QueuedByTenant[]>;
-  load(): WorkerLoad;
-  /** The evaluations that wait for a sandbox worker, by language. */
-  queuedEvaluations?: () => ReadonlyMap<string, number>;
-  /** Undefined if the hub has no credentials of a GitHub App. */
-  redelivery?: () => Promise<RedeliveryGauges>;
-}
-
-export interface RedeliveryGauges {
-  /** The number of failed webhooks whose redelivery the hub still requests. */
-  open: number;
-  /** The number of failed webhooks whose redelivery the hub has stopped requesting. */
-  given_up: number;
-  /** When the hub last read all new delivery attempts from GitHub, as Unix time in milliseconds; 0 = never. */
-  completedAt: number;
-  /** Whether the last check of the delivery attempts ended with an error. */
-  lastCheckFailed: boolean;
+  metrics: Metrics;
 }
 
 export interface GithubSettings {

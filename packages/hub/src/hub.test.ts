@@ -4,6 +4,7 @@ import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { undocumentedRoutes } from "../../../test/support/tenant-walk/request-inputs.ts";
 import { TRIGGER_CALLBACK } from "./events/admit/receive-request.ts";
 import { hubSettings } from "./hosts/hub-settings.ts";
+import { createMetrics } from "./hosts/node/metrics.ts";
 import { systemTimers } from "./hosts/node/system-timers.ts";
 import { readSettings } from "./hosts/settings.ts";
 import { createHub, type HubOptions } from "./hub.ts";
@@ -48,19 +49,7 @@ async function openHub(
       sha256Hex,
       timers: systemTimers,
       log: { info() {}, warn() {}, error: unexpected },
-      metrics: {
-        observe() {},
-        observeBatch() {},
-        countSwept() {},
-        countDelivery() {},
-        countTrip() {},
-        countRedeliveries() {},
-        observeRun() {},
-        observeStep() {},
-        setGauges() {},
-        text: async () => "",
-        contentType: "text/plain",
-      },
+      metrics: createMetrics(),
       ...ports,
     },
     settings: {

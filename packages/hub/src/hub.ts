@@ -1,48 +1,37 @@
 /**
- * Composes store, pipeline, runner, MCP servers and API into one hub, on any host. The host opens
- * the store, provides `HostPorts`, and serves the returned `Hub` over HTTP.
- *
- * `Hub.stop` rejects new requests and finishes the accepted ones, within a time limit.
+ * Composes the parts of the hub, on any host. The host opens the store, provides `HostPorts`, and serves
+ * the returned `Hub` over HTTP. To add a capability, add a folder with a `part.ts`, and its part to the list.
  */
-import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Hono } from "hono";
-import { commandRefusal } from "./connections/command.ts";
-import type { Keeper } from "./connections/keeper.ts";
-import {
-  createReceiveRequest,
-  type ReceiveRequest,
-  WEBHOOKS,
-} from "./events/admit/receive-request.ts";
-import { createInbox } from "./events/inbox/inbox.ts";
+import { createAgentServices } from "./agents/part.ts";
+import { createAutomationsPart } from "./automations/part.ts";
+import { createConnectionsPart } from "./connections/part.ts";
+import { createReceiveRequest, type ReceiveRequest } from "./events/admit/receive-request.ts";
 import type { LiveStreams } from "./events/live/live-streams.ts";
-import { startSweeper } from "./events/retention/sweeper.ts";
-import { logLegacyMigration } from "./flows/import/log-legacy-migration.ts";
-import { migrateLegacyFlows } from "./flows/import/migrate-legacy-flows.ts";
-import { measureByTenant } from "./flows/runs/queued-by-tenant.ts";
-import { createLookUpInstallation, requestInstallation } from "./github/look-up-installation.ts";
+import { createEventsPart } from "./events/part.ts";
+import { createMatchingPart } from "./flows/matching/part.ts";
+import { createFlowsPart, migrateFlows } from "./flows/part.ts";
+import { createGithubPart } from "./github/part.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
-import { createHubAgents } from "./hub-agents.ts";
-import { createHubConnections, keepConnections } from "./hub-connections.ts";
-import { createHubGithub } from "./hub-github.ts";
-import { createHubPeople } from "./hub-people.ts";
-import { createHubPipeline } from "./hub-pipeline.ts";
-import { createHubRoutes } from "./hub-routes.ts";
-import { createHubRuns } from "./hub-runs.ts";
 import { LOCAL_TENANT } from "./kernel/access/scopes.ts";
 import { type BodyBudget, createBodyBudget } from "./kernel/http/body-budget.ts";
-import type { HubInfo } from "./kernel/http/hub-info.ts";
+import { createHostCheck } from "./kernel/http/host-check.ts";
 import type { Rejection } from "./kernel/http/ingest-outcome.ts";
 import { createIds } from "./kernel/lib/ids.ts";
 import { createSeal } from "./kernel/lib/seal.ts";
-import type { Timers } from "./kernel/lib/timers.ts";
-import { withTimeout } from "./kernel/lib/with-timeout.ts";
+import { reportDue } from "./kernel/lib/timers.ts";
 import { isStorageUnavailable } from "./kernel/store/storage-unavailable.ts";
 import type { Store } from "./kernel/store/store.ts";
-import { withPeople } from "./people/with-people.ts";
-import type { RedeliverySchedule } from "./redelivery/schedule.ts";
-import { withLocalToken } from "./tokens/local-token.ts";
-import { signInPath } from "./tokens/session-routes.ts";
-import { createSessions, OPERATOR } from "./tokens/sessions.ts";
+import { createMcpPart } from "./mcp/part.ts";
+import { createOAuthPart } from "./oauth/part.ts";
+import { createHttp } from "./operations/http.ts";
+import { createDescribeHub, createOperationsPart } from "./operations/part.ts";
+import { type Addresses, type Kernel, type Part, stopParts } from "./part.ts";
+import { createPeoplePart, createPeopleService } from "./people/part.ts";
+import { createPipelinePart, type Pipeline } from "./pipeline.ts";
+import { createRedeliveryPart } from "./redelivery/part.ts";
+import { createTenantsPart } from "./tenants/part.ts";
+import { createTokensPart } from "./tokens/part.ts";
 
 export interface HubOptions {
   store: Store;
@@ -62,259 +51,119 @@ export interface Hub {
   app: Hono;
   isStopping(): boolean;
   /** The host calls `start` after it has begun to listen; `url` is its address. */
-  start(url: string): Promise<StartedHub>;
+  start(url: string): Promise<Pick<Addresses, "publicUrl">>;
   /** Returns the path and fragment of a one-time link that signs the operator in to the web UI. */
   createSignInPath(): Promise<string>;
-  /** Closes the hub and its store. `closeServer` resolves when the host has no open requests. */
+  /**
+   * Rejects new requests, finishes the accepted ones within a time limit, and closes the hub and its store.
+   * `closeServer` resolves when the host has no open requests.
+   */
   stop(timeoutMs: number, closeServer?: (timeoutMs: number) => Promise<void>): Promise<void>;
 }
 
-interface StartedHub {
-  publicUrl: string;
-}
-
 export async function createHub(options: HubOptions): Promise<Hub> {
-  const { store, settings } = options;
-  const timers = createReportingTimers(options.ports);
-  const ports: HostPorts = { ...options.ports, timers };
-  const { log } = ports;
-  const { now } = timers;
-  const newId = createIds();
-  const seal = createSeal(settings.sealKey, settings.formerSealKeys);
-  const onError = (error: unknown) => {
-    if (!isStorageUnavailable(error)) log.error({ err: error }, "unexpected error");
-  };
-  const hubPeople = createHubPeople({ store, ports, settings, seal, onError });
-  // Looks up tokens, with the current roles of their people.
-  const storedTokens = withPeople(store, hubPeople?.people);
-  const tokens =
-    settings.localToken === undefined
-      ? storedTokens
-      : await withLocalToken(storedTokens, settings.localToken, now());
-  // Undefined if the hub has many tenants.
-  const tenant = settings.tenancy === "single" ? LOCAL_TENANT : undefined;
-  if (tenant !== undefined) await store.putTenant({ id: tenant, at: now() });
-  await logLegacyMigration(log, () =>
-    migrateLegacyFlows({
-      store,
-      registry: nodeTypes,
-      evaluate: ports.evaluate,
-      tenant,
-      newId,
-      now,
-    }),
-  );
-
   const closing = new AbortController();
-  const github = await createHubGithub({ store, ports, settings, tenant, closing: closing.signal });
-  const pipeline = createHubPipeline({
-    store,
-    ports,
-    settings,
-    seal,
-    newId,
-    onError,
-    tenant,
-    lookUpInstallation:
-      github && createLookUpInstallation(requestInstallation(github.app, log), timers.monotonic),
+  const addresses = Promise.withResolvers<Addresses>();
+  const kernel = createKernel(options, closing.signal, addresses.promise);
+  const { store, settings, ports } = kernel;
+
+  const describeHub = createDescribeHub(kernel);
+  const people = createPeopleService(kernel);
+  const tokens = await createTokensPart(kernel, people, describeHub);
+  const tenants = await createTenantsPart(kernel, tokens);
+  await migrateFlows(kernel);
+  const github = await createGithubPart(kernel);
+  const append: Pipeline["append"] = (request) => pipeline.append(request);
+  const events = createEventsPart(kernel, tokens, {
+    tenancy: github.tenancy,
+    receive: (request) => pipeline.receive(request),
+    append,
+    followRun: (...request) => flows.calls.follow(...request),
   });
-  // Set by `start`.
-  let url = "";
-  let publicUrl = "";
-  const startedUrl = Promise.withResolvers<string>();
-  const connections = createHubConnections({
-    store,
-    ports,
-    settings,
-    seal,
-    publicUrl: startedUrl.promise,
-    onError,
+  const matching = createMatchingPart(kernel, events.inbox);
+  const pipeline = createPipelinePart(kernel, events, matching);
+  const connections = createConnectionsPart(kernel, append);
+  const flows = createFlowsPart(kernel, tokens, {
+    append,
+    pendingAppends: pipeline.pendingAppends,
+    connections: connections.connections,
+    agent: createAgentServices(kernel, [events, matching]),
   });
-  const inbox = createInbox({ store, now, evaluate: ports.evaluate });
-  const runs = createHubRuns({
-    store,
-    ports,
-    settings,
-    seal,
-    newId,
+  const automations = createAutomationsPart(kernel, matching, connections, flows);
+  const mcp = createMcpPart(kernel, tokens, {
+    inbox: events.inbox,
+    apps: flows.appServers,
+    offering: [events, matching, automations],
+  });
+  const parts: readonly Part[] = [
+    { close: store.close },
+    tokens,
+    createOAuthPart(kernel, tokens),
+    createPeoplePart(kernel, people, tokens.sessions),
+    tenants,
+    events,
+    createRedeliveryPart(kernel, tokens, github),
+    matching,
     pipeline,
     connections,
-    inbox,
-    onError,
-  });
-  const { calls, explainer } = runs;
-  const common = { store, tokens, ports, settings, seal, newId, calls, explainer, onError };
-  const agents = createHubAgents({ ...common, inbox });
-  ports.metrics.setGauges({
-    pendingEvents: store.countPending,
-    matchingEvents: () => store.countMatching(MAX_COUNTED_MATCHING),
-    databaseSize: store.measureSize,
-    connectedStreams: agents.live.countConnected,
-    queues: () => measureByTenant(store, now()),
-    load: runs.readLoad,
-    ...(ports.queuedEvaluations && { queuedEvaluations: ports.queuedEvaluations }),
-    ...(github && { redelivery: github.readGauges }),
-  });
-  const isStopping = () => closing.signal.aborted;
-  const startedAt = new Date(now()).toISOString();
-  const sessions = createSessions({ store, tokens, newId, now });
-  let stopSweeper = () => {};
-  let keeper: Keeper | undefined;
-  let redelivery: RedeliverySchedule | undefined;
-  const app = createHubRoutes({
-    ...common,
-    connections,
-    registry: nodeTypes,
-    agents,
-    closing: closing.signal,
-    checkReady: pipeline.checkReady,
-    rejections: pipeline.rejections,
-    drafts: runs.drafts,
-    readLoad: runs.readLoad,
-    sendSample: pipeline.sendSample,
-    sendTestEvent: pipeline.sendTestEvent,
-    wakeRedelivery: () => redelivery?.wake(),
-    sessions,
-    hubPeople,
-    hubInfo: (origin) =>
-      hubInfoOf(options, settings.publicUrl?.replace(/\/$/, "") ?? origin, startedAt),
-    home: async (isLocal) => ({
-      version: settings.version,
-      url,
-      webhookUrl: `${publicUrl}${WEBHOOKS}github`,
-      acceptsUnsigned: settings.allowUnsigned,
-      storage: STORAGE_NAMES[store.backend],
-      pending: tenant === undefined ? null : (await store.pendingStatus(tenant)).pending_count,
-      // The start page requires no token, so it shows events only to browsers on this machine.
-      newest:
-        tenant === undefined || !isLocal || settings.isPublic
-          ? null
-          : (await inbox.listSummaries([tenant], { limit: START_PAGE_EVENTS })).events,
-    }),
-  });
-  // The source is unknown: these requests are rejected before it is read from their path.
-  const onRejected: Hub["onRejected"] = (rejection, address) =>
-    pipeline.observe({ source: "", address, outcome: rejection, took: 0 });
+    flows,
+    automations,
+    mcp,
+    createOperationsPart(kernel, tokens, describeHub),
+  ];
 
   return {
     receive: createReceiveRequest({
       receive: pipeline.receive,
       receiveCallback: pipeline.receiveCallback,
       proxy: settings.proxy,
-      isStopping,
-      onRejected,
+      isStopping: () => closing.signal.aborted,
+      onRejected: events.onRejected,
     }),
     bodyBudget: createBodyBudget(settings.bodyBudgetBytes),
-    onRejected,
-    live: agents.live,
-    app,
-    isStopping,
-
-    async start(listeningAt) {
-      url = listeningAt;
-      publicUrl = (settings.publicUrl ?? url).replace(/\/$/, "");
-      startedUrl.resolve(publicUrl);
-      agents.start();
-      stopSweeper = startSweeper({
-        store,
-        retention: settings.retention,
-        keepRunsMs: settings.keepRunsMs,
-        everyMs: settings.sweepEveryMs,
-        onSwept: ports.metrics.countSwept,
-        log,
-        timers,
-      });
-      keeper = keepConnections({
-        store,
-        ports,
-        settings,
-        seal,
-        connections,
-        append: pipeline.append,
-        publicUrl,
-        newId,
-        onError,
-      });
-      redelivery = github?.scheduleRedelivery(newId());
+    onRejected: events.onRejected,
+    live: events.live,
+    app: createHttp(kernel, tokens, {
+      parts,
+      inbox: events.inbox,
+      checkReady: pipeline.checkReady,
+      people,
+    }),
+    isStopping: () => closing.signal.aborted,
+    createSignInPath: tokens.createSignInPath,
+    async start(url) {
+      const publicUrl = (settings.publicUrl ?? url).replace(/\/$/, "");
+      addresses.resolve({ url, publicUrl });
+      for (const part of parts) part.start?.({ url, publicUrl });
       return { publicUrl };
     },
-
-    createSignInPath: async () => signInPath(await sessions.createCode(OPERATOR)),
-
     async stop(timeoutMs, closeServer = async () => {}) {
-      if (isStopping()) return;
+      if (closing.signal.aborted) return;
       closing.abort();
-      stopSweeper();
-      pipeline.unsubscribe();
-      const stoppedAt = performance.now();
-      const errors: unknown[] = [];
-      /**
-       * Waits for `work` until `share` of `timeoutMs` has elapsed since the stop began, which leaves time
-       * for later work. Collects its error, so that later work still runs.
-       */
-      const finish = async (share: number, work: () => Promise<unknown>, message: string) => {
-        const left = Math.max(0, stoppedAt + timeoutMs * share - performance.now());
-        await withTimeout(timers, left, work(), message).catch((error) => errors.push(error));
-      };
-      const closeAll = () =>
-        Promise.all([
-          agents.close(),
-          runs.close(),
-          keeper?.close(),
-          redelivery?.close(),
-          closeServer(timeoutMs * 0.8),
-        ]);
-      await finish(0.85, closeAll, "Some requests did not finish in time.");
-      await finish(0.9, connections.close, "Some connections did not close.");
-      await finish(0.95, pipeline.drain, "Some events were not stored in time.");
-      await finish(0.97, pipeline.close, "Some events were not released in time.");
-      await finish(1, store.close, "The database did not close in time.");
-      if (errors.length > 0) throw errors[0];
+      await stopParts(parts, { timers: ports.timers, timeoutMs, closeServer });
     },
   };
 }
 
-/**
- * Returns timers that report their due times to a host that evicts idle hubs. An eviction loses the timers,
- * but the restarted hub looks up which work is due.
- */
-function createReportingTimers({ timers, wakeAt }: HostPorts): Timers {
-  if (!wakeAt) return timers;
-  return {
-    ...timers,
-    after(ms, work) {
-      wakeAt(timers.now() + ms);
-      return timers.after(ms, work);
-    },
-  };
-}
-
-const hubInfoOf = (
+function createKernel(
   { store, ports, settings }: HubOptions,
-  url: string,
-  startedAt: string,
-): HubInfo => ({
-  version: settings.version,
-  url,
-  webhook_url: `${url}${WEBHOOKS}`.replace(/\/$/, ""),
-  mcp_url: `${url}/mcp`,
-  storage: store.backend,
-  tenancy: settings.tenancy,
-  is_public: settings.isPublic,
-  accepts_unsigned: settings.allowUnsigned,
-  allows_commands: commandRefusal(ports.openCommand) === undefined,
-  install_url: installUrl(settings),
-  started_at: startedAt,
-});
-
-const installUrl = ({ tenancy, github: { url, slug } }: HubSettings): string | null =>
-  tenancy === "single" || slug === undefined ? null : `${url}/apps/${slug}/installations/new`;
-
-const START_PAGE_EVENTS = 8;
-const MAX_COUNTED_MATCHING = 10_000;
-
-const STORAGE_NAMES: Record<Store["backend"], string> = {
-  sqlite: "SQLite",
-  postgres: "PostgreSQL",
-  "durable-object": "Durable Objects",
-};
+  closing: AbortSignal,
+  addresses: Promise<Addresses>,
+): Kernel {
+  const { log, wakeAt } = ports;
+  const timers = wakeAt ? reportDue(ports.timers, wakeAt) : ports.timers;
+  return {
+    store,
+    ports: { ...ports, timers },
+    settings,
+    seal: createSeal(settings.sealKey, settings.formerSealKeys),
+    newId: createIds(),
+    onError(error) {
+      if (!isStorageUnavailable(error)) log.error({ err: error }, "unexpected error");
+    },
+    checkHost: createHostCheck(settings),
+    tenant: settings.tenancy === "single" ? LOCAL_TENANT : undefined,
+    closing,
+    addresses,
+  };
+}

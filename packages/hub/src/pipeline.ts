@@ -4,12 +4,12 @@
  *   webhook  ─▶ receive ─────────▶ admit ─────────┐
  *   callback ─▶ receiveCallback ─▶ admitCallback ─┴─▶ match ─▶ commit ─▶ live streams, runs
  *
- * admit          (ingest/) checks sender, rate, signature and format; returns events, a rejection, or the
+ * admit          (events/admit/) checks sender, rate, signature and format; returns events, a rejection, or the
  *                response to a request without events, such as a ping.
- * admitCallback  (ingest/callback/) checks rate, size, token and format; returns one event, or a rejection.
- * match          (runs/matcher.ts) finds the triggers that fire for the events, and plans their runs. An event
+ * admitCallback  (events/callback/) checks rate, size, token and format; returns one event, or a rejection.
+ * match          (flows/matching/) finds the triggers that fire for the events, and plans their runs. An event
  *                whose filters are not evaluated in time is matched after the commit (deferred-matching.ts).
- * commit         (store/) writes events and runs in one transaction, shared by concurrent requests.
+ * commit         (kernel/store/) writes events and runs in one transaction, shared by concurrent requests.
  *
  * After the commit, the store notifies the live streams and the runner; this module does not call
  * them. When `receive` or `receiveCallback` returns "stored", the event and the runs that it starts
@@ -24,7 +24,9 @@ import {
   type CallbackRequest,
   createAdmitCallback,
 } from "./events/callback/admit-callback.ts";
+import type { EventsPart } from "./events/part.ts";
 import type { DeferrablePlan } from "./flows/matching/deferred-matching.ts";
+import type { MatchingPart } from "./flows/matching/part.ts";
 import {
   type IngestOutcome,
   overQuota,
@@ -34,9 +36,12 @@ import {
 import type { MaybePromise } from "./kernel/lib/maybe-promise.ts";
 import { RequestError } from "./kernel/lib/request-error.ts";
 import { StoreFailed, wrapStoreErrors } from "./kernel/lib/wrap-store-errors.ts";
-import type { GroupCommit } from "./kernel/store/group-commit.ts";
+import { createGroupCommit, type GroupCommit } from "./kernel/store/group-commit.ts";
+import { createReadiness } from "./kernel/store/readiness.ts";
 import type { TrippedTrigger } from "./kernel/store/run-store.ts";
+import { isStorageUnavailable } from "./kernel/store/storage-unavailable.ts";
 import type { AppendRequest, AppendResult } from "./kernel/store/store.ts";
+import type { Kernel, Part } from "./part.ts";
 
 export interface AppendOptions {
   matcher: {
@@ -55,6 +60,13 @@ export interface PipelineOptions extends IngestOptions, AdmitCallbackOptions, Ap
 
 export type Append = (request: AppendRequest) => Promise<AppendResult>;
 
+export interface PipelinePart extends Part, Pipeline {
+  /** The number of appends that wait for the store. */
+  pendingAppends(): number;
+  /** Rejects if the database cannot be written. */
+  checkReady(): Promise<void>;
+}
+
 export interface Pipeline {
   /** Admits, matches and commits the events of a request to a webhook endpoint. */
   receive(request: IncomingRequest): Promise<IngestOutcome>;
@@ -62,6 +74,69 @@ export interface Pipeline {
   receiveCallback(request: CallbackRequest): Promise<IngestOutcome>;
   /** Matches and commits other events: emitted by flows, polled from MCP servers, or test events. */
   append: Append;
+}
+
+export function createPipelinePart(
+  { store, ports, settings }: Kernel,
+  { admission, metrics }: Pick<EventsPart, "admission" | "metrics">,
+  { matching, onTripped }: Pick<MatchingPart, "matching" | "onTripped">,
+): PipelinePart {
+  const { timers, log } = ports;
+  const readiness = createReadiness({
+    check: () => store.checkWritable(timers.now()),
+    timers,
+    onError(error) {
+      if (!isStorageUnavailable(error))
+        log.error({ err: error }, "the readiness check failed: the store is not writable");
+    },
+  });
+  const { append, drain } = createGroupCommit({
+    store: reportToReadiness(store, readiness),
+    quota: settings.quota,
+    defer: ports.deferCommit ?? timers.defer,
+    onBatch: metrics.observeBatch,
+  });
+  let pending = 0;
+  const commit: AppendOptions["commit"] = {
+    async append(request) {
+      pending += 1;
+      try {
+        return await append(request);
+      } finally {
+        pending -= 1;
+      }
+    },
+  };
+  return {
+    ...createPipeline({ ...admission, matcher: matching, commit, onTripped }),
+    pendingAppends: () => pending,
+    checkReady: readiness.check,
+    close: drain,
+  };
+}
+
+/**
+ * Reports to `readiness` whether each batch was stored. A data error is not reported: it is caused by the
+ * values of an event, and the store is still ready for other events.
+ */
+function reportToReadiness(
+  store: Kernel["store"],
+  readiness: ReturnType<typeof createReadiness>,
+): Pick<Kernel["store"], "packLarge" | "appendEvents" | "isDataError"> {
+  return {
+    packLarge: store.packLarge,
+    isDataError: store.isDataError,
+    async appendEvents(batch, quota) {
+      try {
+        const appended = await store.appendEvents(batch, quota);
+        readiness.batchStored();
+        return appended;
+      } catch (error) {
+        if (!store.isDataError(error)) readiness.batchFailed(error);
+        throw error;
+      }
+    },
+  };
 }
 
 export function createPipeline(options: PipelineOptions): Pipeline {

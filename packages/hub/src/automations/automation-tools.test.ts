@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { z } from "zod";
-import { inboxTools } from "../events/inbox/inbox-tools.ts";
-import type { Explainer } from "../flows/matching/explain.ts";
+import { type ExplainToolsOptions, explainTools } from "../flows/matching/explain-tools.ts";
 import { messageWithField, type RequestError } from "../kernel/lib/request-error.ts";
 import { type Tool, type ToolContext, toCallToolResult } from "../kernel/mcp/tool.ts";
 import { BRIEF_FIELDS } from "./automation-fields.ts";
@@ -23,7 +22,6 @@ async function readPages<Page>(
   tool: Tool | undefined,
   args: Record<string, unknown>,
   itemsOf: (page: Page) => unknown[],
-  context: object = {},
 ): Promise<unknown[][]> {
   const pages: unknown[][] = [];
   let cursor: string | undefined;
@@ -31,7 +29,6 @@ async function readPages<Page>(
     const result = await (tool as Tool).call({ ...args, ...(cursor && { cursor }) }, {
       access: { token: "t", name: "t", scopes: ["admin"], tenants: ["acme"] },
       signal: new AbortController().signal,
-      ...context,
     } as unknown as ToolContext);
     const items = itemsOf(result.structured as Page);
     const { byteLength } = new TextEncoder().encode(JSON.stringify(toCallToolResult(result)));
@@ -217,7 +214,7 @@ describe("the pages of a list have each item once, within the budget", () => {
       run_id: null,
       run_status: null,
     }));
-    const context = {
+    const tools = explainTools({
       inbox: { find: async () => ({ id: "e", tenant: "acme", trigger_status: null }) },
       explainer: {
         async explain(
@@ -231,16 +228,16 @@ describe("the pages of a list have each item once, within the budget", () => {
           const next_cursor = from + limit < triggers.length ? cursors.at(-1) : null;
           return { items, cursors, next_cursor, total: triggers.length, started: 0 };
         },
-      } as unknown as Explainer,
-    };
-    const tool = findTool(inboxTools, "explain_event");
+      },
+    } as unknown as ExplainToolsOptions);
+    const tool = findTool(tools, "explain_event");
     type Page = { triggers: { node_id: string }[] };
     const args = { event_id: "e", max_bytes: 40_000 };
     const itemsOf = (page: Page) => page.triggers.map(({ node_id }) => node_id);
-    const pages = await readPages<Page>(tool, args, itemsOf, context);
+    const pages = await readPages<Page>(tool, args, itemsOf);
     expect(pages.length).toBeGreaterThan(5);
     expect(pages.flat()).toEqual(triggers.map(({ node_id }) => node_id));
-    const large = await readPages<Page>(tool, { ...args, max_bytes: 1_000_000 }, itemsOf, context);
+    const large = await readPages<Page>(tool, { ...args, max_bytes: 1_000_000 }, itemsOf);
     expect(large.map(({ length }) => length)).toEqual([100, 50]);
   });
 });

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createInbox } from "../events/inbox/inbox.ts";
+import { inboxOffer } from "../events/inbox/inbox-offer.ts";
 import type { Wait } from "../events/inbox/wait-for-event.ts";
 import { testEvaluate } from "../flows/sandbox/test-evaluate.ts";
 import type { Access } from "../kernel/access/authorizer.ts";
@@ -30,15 +31,17 @@ function setup() {
   const store = openSqlite(`${tempFolder()}/x.db`);
   const waits: Wait[] = [];
   const server = createInboxServer({
-    inbox: createInbox({ store, now: () => NOW, evaluate: testEvaluate }),
-    waits: {
-      async wait(wait) {
-        waits.push(wait);
-        return undefined;
-      },
-      close: async () => {},
-    },
-    explainer: {} as never,
+    offers: [
+      inboxOffer({
+        inbox: createInbox({ store, now: () => NOW, evaluate: testEvaluate }),
+        waits: {
+          async wait(wait) {
+            waits.push(wait);
+            return undefined;
+          },
+        },
+      }),
+    ],
     store,
     authorizer: { watch: () => () => {} },
     version: "0.0.0",

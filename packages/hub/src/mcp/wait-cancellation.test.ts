@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from "vitest";
+import { inboxOffer } from "../events/inbox/inbox-offer.ts";
 import { createWaits, type Wait } from "../events/inbox/wait-for-event.ts";
 import { createInboxServer } from "./inbox-server.ts";
 
@@ -15,17 +16,19 @@ function setup() {
   const authorizer = { recheck: async () => true, watch: () => () => {} };
   const waits = createWaits({ inbox: {} as never, feed, authorizer });
   const server = createInboxServer({
-    explainer: undefined as never,
-    inbox: {} as never,
-    waits: {
-      ...waits,
-      wait(wait) {
-        const ended = waits.wait(wait);
-        wait.progress(0, 300, "still waiting"); // starts the response
-        started.resolve({ wait, ended });
-        return ended;
-      },
-    },
+    offers: [
+      inboxOffer({
+        inbox: {} as never,
+        waits: {
+          wait(wait) {
+            const ended = waits.wait(wait);
+            wait.progress(0, 300, "still waiting"); // starts the response
+            started.resolve({ wait, ended });
+            return ended;
+          },
+        },
+      }),
+    ],
     store: { subscribe: () => () => {} },
     authorizer,
     version: "0.0.0",

@@ -69,7 +69,7 @@ export const tenantDetails = tenantView.extend({
 });
 
 /** The hub's settings, which apply to tenants without their own settings. */
-export interface TenantDefaults {
+interface TenantDefaults {
   quota: number | null;
   retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
 }

@@ -91,7 +91,7 @@ it("encodes no cursor that is too long for a `cursor` parameter, for any tenants
   /** Whether each `cursor` parameter accepts the cursor: that of `events/poll`, and those of tools. */
   const areAccepted = (cursor: string) => [
     pollParams.safeParse({ name: "github.issues", cursor }).success,
-    ...inboxTools
+    ...inboxTools({} as never)
       .map(({ listed }) => listed.inputSchema.properties as Record<string, { maxLength?: number }>)
       // The other cursors do not have a position for each tenant.
       .filter((properties) => "limit" in properties)

@@ -10,6 +10,7 @@ import { Hono } from "hono";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { createExplainer } from "../../flows/matching/explain.ts";
+import { explainTools } from "../../flows/matching/explain-tools.ts";
 import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
 import { createAuthorizeRequest } from "../../kernel/access/authorize-request.ts";
 import { createAuthorizer } from "../../kernel/access/authorizer.ts";
@@ -22,6 +23,7 @@ import { createInboxServer } from "../../mcp/inbox-server.ts";
 import { createToken } from "../../tokens/tokens.ts";
 import { createFeed } from "../live/feed.ts";
 import { createInbox } from "./inbox.ts";
+import { inboxOffer } from "./inbox-offer.ts";
 import { addInboxRoutes } from "./inbox-routes.ts";
 import { createWaits } from "./wait-for-event.ts";
 
@@ -39,28 +41,28 @@ async function setup() {
   let openWaits = 0;
   onTestFinished(feed.close);
   const authorizer = createAuthorizer({ store, now, everyTenant: undefined, recheckMs: 20 });
-  const mcp = createInboxServer({
-    explainer: createExplainer({
-      store,
-      largeReads: inbox.largeReads,
-      newId: createIds(),
-      now: Date.now,
-      evaluate: () => Promise.reject(new Error("unexpected evaluation")),
-      maxChain: 5,
-      maxLoops: 30,
-    }),
+  const explainer = createExplainer({
+    store,
+    largeReads: inbox.largeReads,
+    newId: createIds(),
+    now: Date.now,
+    evaluate: () => Promise.reject(new Error("unexpected evaluation")),
+    maxChain: 5,
+    maxLoops: 30,
+  });
+  const waits = createWaits({
     inbox,
-    waits: createWaits({
-      inbox,
-      feed: {
-        async follow(options) {
-          const follower = await feed.follow(options);
-          openWaits += 1;
-          return follower;
-        },
+    feed: {
+      async follow(options) {
+        const follower = await feed.follow(options);
+        openWaits += 1;
+        return follower;
       },
-      authorizer,
-    }),
+    },
+    authorizer,
+  });
+  const mcp = createInboxServer({
+    offers: [inboxOffer({ inbox, waits }), { tools: explainTools({ inbox, explainer }) }],
     store,
     authorizer,
     version: "0.0.0",

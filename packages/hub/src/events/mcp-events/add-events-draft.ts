@@ -1,13 +1,15 @@
 /** Registers the methods of MCP Events on an SDK server, and maps errors to its error codes. */
-import { ProtocolError, type Server } from "@modelcontextprotocol/server";
+import { ProtocolError, type Server, type ServerCapabilities } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Access } from "../../kernel/access/authorizer.ts";
 import { messageWithField, RequestError } from "../../kernel/lib/request-error.ts";
 import { backPressureOf } from "../../kernel/mcp/back-pressure.ts";
+import type { McpOffer } from "../../kernel/mcp/offer.ts";
 import { requestContextOf } from "../../kernel/mcp/request-context.ts";
 import { toProtocolError } from "../../kernel/mcp/sdk-errors.ts";
 import {
   CODES,
+  eventsCapability,
   listParams,
   METHODS,
   pollParams,
@@ -23,13 +25,18 @@ import { type Exchange, streamEvents } from "./stream.ts";
 
 const anyParams = z.looseObject({});
 
+export const eventsOffer = (events: EventsContext): McpOffer => ({
+  // The draft's capability is not in the types of the SDK.
+  capabilities: eventsCapability as ServerCapabilities,
+  addTo: (server, assertTenant) => addMethods(server, events, assertTenant),
+});
+
 /** `assertTenant` rejects if the access has no tenants. */
-export function addEventsDraft(
+function addMethods(
   server: Server,
-  events: EventsContext | undefined,
+  events: EventsContext,
   assertTenant: (access: Access) => Promise<void>,
 ): void {
-  if (!events) return;
   const { subscriber, onError } = events;
 
   const on = <Schema extends z.ZodType>(

@@ -1,6 +1,13 @@
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { Hono } from "hono";
+import { authorizationRoutes } from "../../connections/authorization-routes.ts";
 import { commandRefusal } from "../../connections/command.ts";
+import { createConnectionEditor } from "../../connections/connection-editor.ts";
+import { connectionRoutes, createViewDetails } from "../../connections/connection-routes.ts";
+import { createSources } from "../../events/endpoints/endpoints.ts";
+import { sourceRoutes } from "../../events/endpoints/source-routes.ts";
+import { createFlows } from "../../flows/editing/flows.ts";
+import { editingRoutes } from "../../flows/part.ts";
 import { createAuthorizeRequest } from "../../kernel/access/authorize-request.ts";
 import { createAuthorizer } from "../../kernel/access/authorizer.ts";
 import { LOCAL_TENANT } from "../../kernel/access/scopes.ts";
@@ -9,16 +16,17 @@ import { createIds } from "../../kernel/lib/ids.ts";
 import { randomSecret } from "../../kernel/lib/random-secret.ts";
 import { createSeal, type Seal } from "../../kernel/lib/seal.ts";
 import type { Store } from "../../kernel/store/store.ts";
-import { managementRoutes } from "../../management-routes.ts";
 import { createTenantDeletions } from "../../tenants/tenant-deletions.ts";
+import { tenantRoutes } from "../../tenants/tenant-routes.ts";
 import { withLocalToken } from "../../tokens/local-token.ts";
+import { tokenRoutes } from "../../tokens/token-routes.ts";
 import { hubSettings } from "../hub-settings.ts";
 import { createSandbox } from "../node/sandbox.ts";
 import { loadSealKeys } from "../node/seal-key.ts";
 import { systemTimers } from "../node/system-timers.ts";
 import type { Settings } from "../settings.ts";
 
-/** Serves the management routes in this process, on the database, for commands without a running hub. */
+/** Serves the routes that need only a store in this process, on the database, for commands without a running hub. */
 export async function serveInProcess(
   store: Store,
   settings: Settings,
@@ -38,35 +46,47 @@ export async function serveInProcess(
   app.onError((error) => {
     throw error;
   });
+  const timers = systemTimers;
   const deletions = createTenantDeletions({
     store,
-    timers: systemTimers,
+    timers,
     isStopped: () => false,
     onError(error) {
       throw error;
     },
   });
-  const routes = managementRoutes({
+  const seal = lazySeal(settings);
+  const newId = createIds();
+  const { evaluate } = sandbox;
+  const { tenancy, publicUrl } = settings;
+  const editor = createConnectionEditor({
     store,
-    tokens,
-    registry: nodeTypes,
-    evaluate: sandbox.evaluate,
-    seal: lazySeal(settings),
-    newId: createIds(),
-    now,
-    tenancy: settings.tenancy,
-    publicUrl: settings.publicUrl,
-    tenantDefaults: hubSettings(settings, 0),
-    deletions,
-    connections: {
-      timers: systemTimers,
-      commandRefusal: settings.allowCommands === "on" ? undefined : commandRefusal(undefined),
-      waitMs: 0,
-      calls: undefined,
-      authorizations: undefined,
-      revokeRemoved: undefined,
-    },
+    seal,
+    timers,
+    commandRefusal: settings.allowCommands === "on" ? undefined : commandRefusal(undefined),
+    waitMs: 0,
   });
+  const routes = [
+    ...editingRoutes({
+      store,
+      flows: createFlows({ store, registry: nodeTypes, evaluate, newId, now }),
+      seal,
+      tenancy,
+      newId,
+      now,
+    }),
+    // Without a running hub, tools cannot be called, and the tokens of deleted connections are not revoked.
+    ...connectionRoutes({ store, editor, connections: undefined, revokeRemoved: undefined, now }),
+    ...authorizationRoutes({
+      editor,
+      authorizations: undefined,
+      publicUrl,
+      viewDetails: createViewDetails(store),
+    }),
+    ...tokenRoutes({ store, tokens, tenancy, newId, now }),
+    ...tenantRoutes({ store, tokens, tenancy, defaults: hubSettings(settings, 0), deletions, now }),
+    ...sourceRoutes({ store, sources: createSources({ store, seal, newId, now }), publicUrl }),
+  ];
   mountRoutes(app, routes, createAuthorizeRequest({ authorizer, checkHost: () => undefined }));
   return {
     fetch: async (input, init) => app.fetch(new Request(input, init)),

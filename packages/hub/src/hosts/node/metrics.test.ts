@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { createEventMetrics } from "../../events/metrics.ts";
+import { addRunGauges, createMatchingMetrics, createRunMetrics } from "../../flows/metrics.ts";
 import type { WorkerLoad } from "../../flows/runs/worker-load.ts";
+import { createOperationsPart } from "../../operations/part.ts";
+import { createRedeliveryMetrics } from "../../redelivery/metrics.ts";
 import { createMetrics } from "./metrics.ts";
-
-const create = () => createMetrics({ sources: ["github"], nodeTypes: ["HttpRequest"] });
 
 const load = (origins: WorkerLoad["origins"] = []): WorkerLoad => ({
   slots: { busy: 3, total: 64, waiting: 2 },
@@ -12,35 +14,66 @@ const load = (origins: WorkerLoad["origins"] = []): WorkerLoad => ({
   origins,
 });
 
+/** The metrics of all parts, with gauges that the test can change. */
+function create() {
+  const metrics = createMetrics();
+  const values = {
+    pending: 0,
+    isDown: false,
+    queues: [{ tenant: "acme", app: "a", flow_id: "f", queued: 7, since: 8_500 }],
+    load: load(),
+    evaluations: new Map<string, number>(),
+  };
+  const read = async <Value>(value: Value): Promise<Value> => {
+    if (values.isDown) throw new Error("no database");
+    return value;
+  };
+  const store = {
+    countPending: () => read(values.pending),
+    countMatching: () => read(5),
+    measureQueues: () => read(values.queues),
+    measureSize: () => read({ disk: 34, used: 20, free: 10, wal: 4 }),
+    countRedeliveries: () => read({ open: 2, given_up: 1, delivered: 4 }),
+    getRedeliverySweep: () => read({ completed_at: 9_000, error: "GitHub is down" }),
+  } as never;
+  const events = createEventMetrics(metrics, { store, countStreams: () => 2 });
+  const countTrip = createMatchingMetrics(metrics, {
+    store,
+    queuedEvaluations: () => values.evaluations,
+  });
+  const runs = createRunMetrics(metrics);
+  addRunGauges(metrics, { store, now: () => 10_000, readLoad: () => values.load });
+  const countRedeliveries = createRedeliveryMetrics(metrics, store);
+  const ports = { metrics, timers: {} };
+  createOperationsPart(
+    { store, ports, settings: {} } as never,
+    { tokens: {} } as never,
+    () => ({}) as never,
+  );
+  return { text: metrics.text, values, events, countTrip, runs, countRedeliveries };
+}
+
+const docs = readFileSync(new URL("../../../../../docs/operating.md", import.meta.url), "utf8");
 const namesIn = (text: string, pattern: RegExp) =>
   [...new Set([...text.matchAll(pattern)].map(([, name]) => name))].sort();
 
 it("has the metrics that docs/operating.md lists", async () => {
   const registered = namesIn(await create().text(), /^# HELP (signalbox_\w+)/gm);
-  const docs = readFileSync(new URL("../../../../../docs/operating.md", import.meta.url), "utf8");
   expect(namesIn(docs, /^\| `(signalbox_\w+)/gm)).toEqual(registered);
 });
 
 it("lists the labels of each metric in docs/operating.md", async () => {
-  const metrics = create();
+  const { text: readText, values, events, countTrip, runs, countRedeliveries } = create();
   const outcome = { outcome: "refused", reason: "busy", detail: "" } as const;
-  metrics.observe({ source: "github", address: "", outcome, took: 1 });
-  metrics.countSwept("processed", 1);
-  metrics.countDelivery("delivered");
-  metrics.countTrip("chain");
-  metrics.countRedeliveries("requested", 1);
-  metrics.setGauges({
-    pendingEvents: async () => 0,
-    matchingEvents: async () => 0,
-    databaseSize: async () => ({ disk: 34, used: 20, free: 10, wal: 4 }),
-    connectedStreams: () => 0,
-    queues: async () => [{ tenant: "acme", queued: 7, oldestMs: 1_500 }],
-    load: () => load([{ origin: "https://api.example", open: 2, waiting: 1 }]),
-    redelivery: async () => ({ open: 2, given_up: 1, completedAt: 9_000, lastCheckFailed: true }),
-  });
-  metrics.observeRun("failed", 1);
-  metrics.observeStep("HttpRequest", "failed", 1);
-  const text = await metrics.text();
+  events.observe({ source: "github", address: "", outcome, took: 1 });
+  events.countSwept("processed", 1);
+  events.countDelivery("delivered");
+  countTrip("chain");
+  countRedeliveries("requested", 1);
+  values.load = load([{ origin: "https://api.example", open: 2, waiting: 1 }]);
+  runs.observeRun("failed", 1);
+  runs.observeStep("HttpRequest", "failed", 1);
+  const text = await readText();
   expect(text).toContain('signalbox_github_redeliveries{state="open"} 2\n');
   expect(text).toContain("signalbox_github_sweep_completed_seconds 9\n");
   expect(text).toContain("signalbox_github_sweep_failed 1\n");
@@ -50,7 +83,6 @@ it("lists the labels of each metric in docs/operating.md", async () => {
     ["wal", 4],
   ])
     expect(text).toContain(`signalbox_database_bytes{part="${part}"} ${bytes}\n`);
-  const docs = readFileSync(new URL("../../../../../docs/operating.md", import.meta.url), "utf8");
   const documented = [...docs.matchAll(/^\| `(signalbox_\w+)(?:\{([\w,]+)\})?`/gm)];
   for (const [, name, labels = ""] of documented) {
     const sample = new RegExp(`^${name}(?:_count)?(?:\\{(.*)\\})? `, "m").exec(text);
@@ -61,24 +93,35 @@ it("lists the labels of each metric in docs/operating.md", async () => {
 });
 
 it("starts the counts of runs at 0, and measures no duration of runs that never started", async () => {
-  const metrics = create();
+  const { text, runs } = create();
   for (const outcome of ["succeeded", "failed", "cancelled"])
-    expect(await metrics.text()).toContain(`signalbox_runs_total{outcome="${outcome}"} 0\n`);
-  metrics.observeRun("cancelled", null);
-  const text = await metrics.text();
-  expect(text).toContain('signalbox_runs_total{outcome="cancelled"} 1\n');
-  expect(text).not.toContain("signalbox_run_seconds_count{");
+    expect(await text()).toContain(`signalbox_runs_total{outcome="${outcome}"} 0\n`);
+  runs.observeRun("cancelled", null);
+  expect(await text()).toContain('signalbox_runs_total{outcome="cancelled"} 1\n');
+  expect(await text()).not.toContain("signalbox_run_seconds_count{");
 });
 
-it("counts runs by outcome, and measures runs and steps in seconds", async () => {
-  const metrics = create();
-  metrics.observeRun("succeeded", 20);
-  metrics.observeRun("succeeded", 2_000);
-  metrics.observeRun("cancelled", 1);
-  metrics.observeStep("HttpRequest", "done", 150);
-  metrics.observeStep("a type of a removed version", "failed", 1);
-  const lines = (await metrics.text()).split("\n");
+it("counts webhooks by known sources, and runs and steps by outcome, in seconds", async () => {
+  const { text, events, runs } = create();
+  const outcome = {
+    outcome: "duplicate" as const,
+    id: "e",
+    events: [],
+    emptyResponse: false,
+  };
+  for (const source of ["github", "github", "callback", "a/made-up/path"])
+    events.observe({ source, address: "", outcome, took: 2 });
+  runs.observeRun("succeeded", 20);
+  runs.observeRun("succeeded", 2_000);
+  runs.observeRun("cancelled", 1);
+  runs.observeStep("HttpRequest", "done", 150);
+  runs.observeStep("a type of a removed version", "failed", 1);
+  const lines = (await text()).split("\n");
   for (const line of [
+    'signalbox_webhooks_total{source="github",outcome="duplicate",reason=""} 2',
+    'signalbox_webhooks_total{source="callback",outcome="duplicate",reason=""} 1',
+    'signalbox_webhooks_total{source="unknown",outcome="duplicate",reason=""} 1',
+    'signalbox_webhook_seconds_sum{outcome="duplicate"} 0.008',
     'signalbox_runs_total{outcome="succeeded"} 2',
     'signalbox_runs_total{outcome="cancelled"} 1',
     'signalbox_run_seconds_sum{outcome="succeeded"} 2.02',
@@ -89,51 +132,32 @@ it("counts runs by outcome, and measures runs and steps in seconds", async () =>
 });
 
 it("reads the gauges for each response, and responds even if the database does not", async () => {
-  const metrics = create();
-  let pending = 3;
-  metrics.setGauges({
-    matchingEvents: async () => 5,
-    pendingEvents: async () => {
-      if (pending < 0) throw new Error("no database");
-      return pending;
-    },
-    async databaseSize() {
-      if (pending < 0) throw new Error("no database");
-      return { disk: 30, used: 30, free: null, wal: null };
-    },
-    connectedStreams: () => 2,
-    queues: () => Promise.reject(new Error("no database")),
-    load: () => load(),
-  });
-  expect(await metrics.text()).toMatch(/^signalbox_pending_events 3$/m);
-  expect(await metrics.text()).toMatch(/^signalbox_matching_events 5$/m);
-  expect(await metrics.text()).toMatch(/^signalbox_connected_streams 2$/m);
-  pending = 4;
-  expect(await metrics.text()).toMatch(/^signalbox_pending_events 4$/m);
-  pending = -1;
-  const text = await metrics.text();
+  const { text: readText, values } = create();
+  values.pending = 3;
+  expect(await readText()).toMatch(/^signalbox_pending_events 3$/m);
+  expect(await readText()).toMatch(/^signalbox_matching_events 5$/m);
+  expect(await readText()).toMatch(/^signalbox_connected_streams 2$/m);
+  values.pending = 4;
+  expect(await readText()).toMatch(/^signalbox_pending_events 4$/m);
+  values.isDown = true;
+  const text = await readText();
   expect(text).toMatch(/^signalbox_pending_events nan$/im);
+  expect(text).not.toContain("signalbox_database_bytes{");
   expect(text).toMatch(/^signalbox_connected_streams 2$/m);
 });
 
 it("shows what runs wait for, with a bounded number of origins", async () => {
-  const metrics = create();
-  const origins = Array.from({ length: 12 }, (_, index) => ({
-    origin: `https://api-${index}.example`,
-    open: index,
-    waiting: 1,
-  }));
-  let queues = [{ tenant: "acme", queued: 7, oldestMs: 1_500 }];
-  metrics.setGauges({
-    pendingEvents: async () => 0,
-    matchingEvents: async () => 0,
-    databaseSize: async () => ({ disk: 0, used: 0, free: null, wal: null }),
-    connectedStreams: () => 0,
-    queues: async () => queues,
-    load: () => load(origins),
-    queuedEvaluations: () => new Map([["jsonata-filters", 4]]),
-  });
-  const lines = (await metrics.text()).split("\n");
+  const { text, values } = create();
+  values.load = load(
+    Array.from({ length: 12 }, (_, index) => ({
+      origin: `https://api-${index}.example`,
+      open: index,
+      waiting: 1,
+    })),
+  );
+  expect(await text()).toContain('signalbox_queued_evaluations{language="jsonata-filters"} 0\n');
+  values.evaluations.set("jsonata-filters", 4);
+  const lines = (await text()).split("\n");
   for (const line of [
     'signalbox_queued_runs{tenant="acme"} 7',
     'signalbox_oldest_queued_run_seconds{tenant="acme"} 1.5',
@@ -150,6 +174,6 @@ it("shows what runs wait for, with a bounded number of origins", async () => {
   ])
     expect(lines).toContain(line);
   expect(lines.filter((line) => line.startsWith("signalbox_origin_requests{"))).toHaveLength(22);
-  queues = [];
-  expect(await metrics.text()).not.toContain("signalbox_queued_runs{");
+  values.queues = [];
+  expect(await text()).not.toContain("signalbox_queued_runs{");
 });

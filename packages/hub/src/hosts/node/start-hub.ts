@@ -1,11 +1,8 @@
 /** Starts the hub on Node: opens the store, creates the host ports, and serves the hub over HTTP. */
 import type { IncomingMessage } from "node:http";
 import { getRequestListener } from "@hono/node-server";
-import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
-import { CALLBACK_SOURCE } from "../../events/admit/ingest-log.ts";
 import { isIngestPath } from "../../events/admit/receive-request.ts";
 import { isLivePath, isSocketPath } from "../../events/live/live-streams.ts";
-import { sources } from "../../events/sources/index.ts";
 import { withSimpleFilters } from "../../flows/sandbox/simple-filters.ts";
 import type { HostPorts } from "../../host-ports.ts";
 import { createHub, type Hub } from "../../hub.ts";
@@ -168,10 +165,7 @@ async function startOnce(
       sha256Hex: nodeSha256Hex,
       timers: systemTimers,
       log,
-      metrics: createMetrics({
-        sources: [...sources.map(({ id }) => id), CALLBACK_SOURCE],
-        nodeTypes: [...nodeTypes.keys()],
-      }),
+      metrics: createMetrics(),
     };
     hub = await createHub({ store, ports, settings: resolvedSettings });
     server = await openServer(hub, { settings, log, requestTimeoutMs, lingerMs });

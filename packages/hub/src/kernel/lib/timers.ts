@@ -22,3 +22,15 @@ export interface Timers {
   /** Runs `work` once after `ms`; returns a function that cancels it. */
   after(ms: number, work: () => void): () => void;
 }
+
+/**
+ * Returns timers that report their due times to a host that evicts idle hubs. An eviction loses the timers,
+ * but the restarted hub looks up which work is due.
+ */
+export const reportDue = (timers: Timers, wakeAt: (time: number) => void): Timers => ({
+  ...timers,
+  after(ms, work) {
+    wakeAt(timers.now() + ms);
+    return timers.after(ms, work);
+  },
+});

@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { createInbox } from "../../events/inbox/inbox.ts";
+import { inboxOffer } from "../../events/inbox/inbox-offer.ts";
 import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
 import { createInboxServer } from "../../mcp/inbox-server.ts";
 import { openSqlite } from "../backends/sqlite.ts";
@@ -15,9 +16,12 @@ const MODERN = {
 
 function setup(store = openSqlite(`${tempFolder()}/x.db`)) {
   const server = createInboxServer({
-    inbox: createInbox({ store, now: Date.now, evaluate: testEvaluate }),
-    waits: { wait: async () => undefined, close: async () => {} },
-    explainer: {} as never,
+    offers: [
+      inboxOffer({
+        inbox: createInbox({ store, now: Date.now, evaluate: testEvaluate }),
+        waits: { wait: async () => undefined },
+      }),
+    ],
     store,
     authorizer: { watch: () => () => {} },
     version: "1",

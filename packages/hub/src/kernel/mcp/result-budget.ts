@@ -4,7 +4,6 @@
  * on the next page. A page has at least one item, whatever its size.
  */
 import { z } from "zod";
-import type { EventPage, PageBudget } from "../../events/inbox/inbox.ts";
 import { utf8 } from "../lib/bytes.ts";
 import { largestFitting } from "../lib/largest-fitting.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -27,11 +26,6 @@ const PROTOCOL_BYTES = 200;
 
 export const resultBytes = (result: ToolResult): number =>
   utf8(JSON.stringify(toCallToolResult(result))).byteLength + PROTOCOL_BYTES;
-
-export const pageBudget = <Item>(
-  maxBytes: number,
-  resultOf: (page: EventPage<Item>) => ToolResult,
-): PageBudget<Item> => ({ maxBytes, sizeOf: (page) => resultBytes(resultOf(page)) });
 
 /** Returns the result with as many of the first items as fit. `resultOf` gets at least one, if there is any. */
 export function fitItems<Item>(

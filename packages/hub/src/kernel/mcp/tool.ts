@@ -1,9 +1,6 @@
-/** A tool of the inbox server: its description, schemas and handler. */
+/** A tool of the server `/mcp`: its description, schemas and handler. */
 import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/server";
 import type { z } from "zod";
-import type { Inbox } from "../../events/inbox/inbox.ts";
-import type { Waits } from "../../events/inbox/wait-for-event.ts";
-import type { Explainer } from "../../flows/matching/explain.ts";
 import type { Access } from "../access/authorizer.ts";
 import type { ReserveBytes } from "../http/response-budget.ts";
 import { assertLengths } from "../lib/assert-lengths.ts";
@@ -12,10 +9,7 @@ import { argumentError } from "./argument-error.ts";
 import { type ListedSchema, listedInput, listedOutput } from "./listed-schema.ts";
 
 export interface ToolContext {
-  inbox: Inbox;
   access: Access;
-  waits: Waits;
-  explainer: Explainer;
   /** Must be called before payloads are read for the response. */
   reserveBytes: ReserveBytes;
   /** Aborted when the client disconnects or cancels. */

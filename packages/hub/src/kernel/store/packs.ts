@@ -216,7 +216,7 @@ export function payloadAt(
 }
 
 /** The bytes of a pack. With `pageBytes`, a part that does not fill a page leaves space next to it. */
-export function packBytes(bytes: number, { pageBytes }: Pick<Dialect, "pageBytes">): number {
+function packBytes(bytes: number, { pageBytes }: Pick<Dialect, "pageBytes">): number {
   if (pageBytes === undefined || bytes < MIN_LOCAL_BYTES) return PACK_BYTES + bytes;
   const rest = bytes % pageBytes;
   const local = Math.max(rest, MIN_LOCAL_BYTES);
@@ -226,7 +226,7 @@ export function packBytes(bytes: number, { pageBytes }: Pick<Dialect, "pageBytes
 }
 
 /** The row of a pack without its body, and its index entry. */
-export const PACK_BYTES = 60;
+const PACK_BYTES = 60;
 
 /** SQLite stores at least so many bytes of a value in its row, and the rest in pages of its own. */
-export const MIN_LOCAL_BYTES = 1_000;
+const MIN_LOCAL_BYTES = 1_000;

@@ -1,17 +1,14 @@
 /** The inbox tools for `Agent` nodes. They read and change only events of the run's tenant. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { Explainer } from "../../flows/matching/explain.ts";
-import type { InboxTools } from "../../flows/runs/node-services.ts";
-import type { Access } from "../../kernel/access/authorizer.ts";
-import { messageWithField, RequestError } from "../../kernel/lib/request-error.ts";
-import { unexpectedError } from "../../kernel/mcp/sdk-errors.ts";
-import type { ToolContext } from "../../kernel/mcp/tool.ts";
-import type { Inbox } from "./inbox.ts";
-import { inboxTools } from "./inbox-tools.ts";
+import type { InboxTools } from "../flows/runs/node-services.ts";
+import type { Access } from "../kernel/access/authorizer.ts";
+import { messageWithField, RequestError } from "../kernel/lib/request-error.ts";
+import { unexpectedError } from "../kernel/mcp/sdk-errors.ts";
+import type { Tool } from "../kernel/mcp/tool.ts";
 
 export interface AgentInboxOptions {
-  inbox: Inbox;
-  explainer: Explainer;
+  /** The tools of the inbox. */
+  tools: readonly Tool[];
   onError: (error: unknown) => void;
 }
 
@@ -20,9 +17,6 @@ export interface AgentInboxOptions {
  * runs.
  */
 const OMITTED = new Set(["wait_for_event", "get_webhook_events", "replay_event"]);
-const tools = new Map(
-  inboxTools.filter(({ name }) => !OMITTED.has(name)).map((tool) => [tool.name, tool]),
-);
 
 /**
  * The default `max_bytes` of `get_event`. The agent truncates longer results, so they would be
@@ -30,13 +24,10 @@ const tools = new Map(
  */
 const MAX_PAYLOAD_BYTES = 20_000;
 
-/** Never called, because the only tool that waits is omitted. */
-const waits: ToolContext["waits"] = {
-  wait: () => Promise.reject(new Error("An agent cannot wait for events.")),
-  close: async () => {},
-};
-
-export function createAgentInbox({ inbox, explainer, onError }: AgentInboxOptions): InboxTools {
+export function createAgentInbox({ tools: all, onError }: AgentInboxOptions): InboxTools {
+  const tools = new Map(
+    all.filter(({ name }) => !OMITTED.has(name)).map((tool) => [tool.name, tool]),
+  );
   const failure = (text: string) => ({ isError: true, content: [], structured: null, text });
   return {
     listTools: async () =>
@@ -65,10 +56,7 @@ export function createAgentInbox({ inbox, explainer, onError }: AgentInboxOption
           json = JSON.stringify(text),
           note,
         } = await tool.call(args, {
-          inbox,
           access,
-          waits,
-          explainer,
           // The response is small, because it is truncated for the model.
           reserveBytes: async () => {},
           signal,

@@ -1,11 +1,12 @@
 import { expect, it, onTestFinished } from "vitest";
-import { tempFolder } from "../../../../../test/support/temp-folder.ts";
-import type { Explainer } from "../../flows/matching/explain.ts";
-import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
-import { openSqlite } from "../../kernel/backends/sqlite.ts";
-import { appendRequest, sampleEvents } from "../../kernel/store/contract/sample.ts";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createInbox } from "../events/inbox/inbox.ts";
+import { inboxTools } from "../events/inbox/inbox-tools.ts";
+import { explainTools } from "../flows/matching/explain-tools.ts";
+import { testEvaluate } from "../flows/sandbox/test-evaluate.ts";
+import { openSqlite } from "../kernel/backends/sqlite.ts";
+import { appendRequest, sampleEvents } from "../kernel/store/contract/sample.ts";
 import { createAgentInbox } from "./agent-inbox.ts";
-import { createInbox } from "./inbox.ts";
 
 async function setUp() {
   const store = openSqlite(`${tempFolder()}/x.db`);
@@ -13,11 +14,14 @@ async function setUp() {
   const [own, foreign] = [sampleEvents(2), sampleEvents(1)];
   await store.appendEvents([appendRequest(own, "acme"), appendRequest(foreign, "umbrella")], null);
   const errors: unknown[] = [];
+  const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
+  const waits = { wait: () => Promise.reject(new Error("must not wait")) };
+  const explainer = {
+    explain: () => Promise.reject(new Error("the disk is full")),
+    replay: () => Promise.reject(new Error("the disk is full")),
+  };
   const tools = createAgentInbox({
-    inbox: createInbox({ store, now: Date.now, evaluate: testEvaluate }),
-    explainer: {
-      explain: () => Promise.reject(new Error("the disk is full")),
-    } as unknown as Explainer,
+    tools: [...inboxTools({ inbox, waits }), ...explainTools({ inbox, explainer })],
     onError: (error) => errors.push(error),
   });
   const call = async (tool: string, args = {}, run = "run-1") => {

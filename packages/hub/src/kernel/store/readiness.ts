@@ -4,8 +4,8 @@
  * fail. So the hub is also not ready after a failed batch, until a batch succeeds or `failureForMs` has
  * passed.
  */
-import type { Timers } from "../kernel/lib/timers.ts";
-import { withTimeout } from "../kernel/lib/with-timeout.ts";
+import type { Timers } from "../lib/timers.ts";
+import { withTimeout } from "../lib/with-timeout.ts";
 
 export interface ReadinessOptions {
   /** Rejects if the database cannot be written to. */

@@ -1,0 +1,185 @@
+/** Events: their admission, the inbox, live streams, deliveries to subscribers, and retention. */
+import type { Rejection } from "../kernel/http/ingest-outcome.ts";
+import type { Kernel, Part } from "../part.ts";
+import type { TokensPart } from "../tokens/part.ts";
+import { type Admission, createAdmission } from "./admit/admission.ts";
+import type { IngestOptions } from "./admit/ingest.ts";
+import { createSendSample } from "./admit/send-sample.ts";
+import { createSendTestEvent } from "./callback/send-test-event.ts";
+import { createDeliverer } from "./deliveries/deliverer.ts";
+import { createPostWebhook } from "./deliveries/post-webhook.ts";
+import { createSources } from "./endpoints/endpoints.ts";
+import { sampleRoutes } from "./endpoints/sample-routes.ts";
+import { sourceKindRoutes } from "./endpoints/source-kind-routes.ts";
+import { sourceRoutes } from "./endpoints/source-routes.ts";
+import { testEventRoutes } from "./endpoints/test-event-routes.ts";
+import { createInbox, type Inbox } from "./inbox/inbox.ts";
+import { createWaits, type Waits } from "./inbox/wait-for-event.ts";
+import { createFeed, type Feed } from "./live/feed.ts";
+import {
+  createLiveStreams,
+  type LiveStreams,
+  type LiveStreamsOptions,
+} from "./live/live-streams.ts";
+import type { EventsContext } from "./mcp-events/context.ts";
+import { createEventStreams } from "./mcp-events/stream.ts";
+import { createSubscriber } from "./mcp-events/subscribe.ts";
+import { createEventMetrics, type EventMetrics } from "./metrics.ts";
+import { startSweeper } from "./retention/sweeper.ts";
+
+export interface EventsPart extends Part {
+  inbox: Inbox;
+  waits: Waits;
+  live: LiveStreams;
+  admission: Admission;
+  /** Logs and counts a request that was rejected before its source was read from the path. */
+  onRejected(rejection: Rejection, address: string): void;
+  metrics: EventMetrics;
+}
+
+export interface EventsPartOptions {
+  tenancy: IngestOptions["tenancy"];
+  /** The pipeline, and the runs of flows, are created later. */
+  receive: Parameters<typeof createSendSample>[0]["receive"];
+  append: Parameters<typeof createSendTestEvent>[0]["append"];
+  followRun: LiveStreamsOptions["followRun"];
+}
+
+export function createEventsPart(
+  kernel: Kernel,
+  tokens: TokensPart,
+  { tenancy, receive, append, followRun }: EventsPartOptions,
+): EventsPart {
+  const { store, ports, settings, seal, newId, onError } = kernel;
+  const { timers, log } = ports;
+  const { now } = timers;
+  const { authorizer, streamSlots } = tokens;
+  const inbox = createInbox({ store, now, evaluate: ports.evaluate });
+  const feed = createFeed(store, onError);
+  const waits = createWaits({ inbox, feed, authorizer });
+  const live = createLiveStreams({
+    authorizeRequest: tokens.authorizeRequest,
+    recheck: authorizer.recheck,
+    streamSlots,
+    store,
+    feed,
+    followRun,
+    timers,
+    onError,
+  });
+  const metrics = createEventMetrics(ports.metrics, { store, countStreams: live.countConnected });
+  const admission = createAdmission(kernel, { tenancy, metrics });
+  const mcpEvents = settings.eventsDraft
+    ? createMcpEvents(kernel, tokens, { feed, metrics })
+    : undefined;
+  const sendSample = createSendSample({
+    endpoints: admission.endpoints,
+    store,
+    receive,
+    newId,
+    now,
+  });
+  const sendTestEvent = createSendTestEvent({ store, append, newId, now });
+  let stopSweeper = () => {};
+  return {
+    inbox,
+    waits,
+    live,
+    admission,
+    onRejected: (outcome, address) => admission.observe({ source: "", address, outcome, took: 0 }),
+    metrics,
+    routes: [
+      ...sourceRoutes({
+        store,
+        sources: createSources({ store, seal, newId, now }),
+        publicUrl: settings.publicUrl,
+      }),
+      ...sampleRoutes(sendSample),
+      ...testEventRoutes({ store, sendSample, sendTestEvent }),
+      ...sourceKindRoutes({
+        store,
+        rejections: admission.rejections,
+        tokens: tokens.tokens,
+        settings,
+      }),
+    ],
+    async loadMcp() {
+      const { inboxOffer } = await import("./inbox/inbox-offer.ts");
+      const offer = inboxOffer({ inbox, waits });
+      if (!mcpEvents) return offer;
+      const { eventsOffer } = await import("./mcp-events/add-events-draft.ts");
+      return { ...offer, ...eventsOffer(mcpEvents.context) };
+    },
+    start() {
+      mcpEvents?.start();
+      stopSweeper = startSweeper({
+        store,
+        retention: settings.retention,
+        keepRunsMs: settings.keepRunsMs,
+        everyMs: settings.sweepEveryMs,
+        onSwept: metrics.countSwept,
+        log,
+        timers,
+      });
+    },
+    async stop() {
+      admission.close();
+      stopSweeper();
+      live.close();
+      await Promise.all([waits.close(), mcpEvents?.close()]);
+      feed.close();
+    },
+  };
+}
+
+/** MCP Events: the context of its methods, and the deliverer of its webhooks. */
+function createMcpEvents(
+  { store, ports, settings, seal, onError }: Kernel,
+  { tokens, streamSlots }: TokensPart,
+  { feed, metrics }: { feed: Feed; metrics: EventMetrics },
+) {
+  const { timers, guardedFetch, makeHmacKey } = ports;
+  const { now } = timers;
+  const { allowHttp } = settings;
+  const post = createPostWebhook({ fetch: guardedFetch, now, allowHttp, makeHmacKey });
+  const deliverer = createDeliverer({
+    store,
+    tokens,
+    feed,
+    post,
+    unseal: seal.unseal,
+    by: crypto.randomUUID(),
+    now,
+    monotonic: timers.monotonic,
+    random: Math.random,
+    after: timers.after,
+    // `pollMs` is infinite only if no other process uses the store.
+    isOnlyProcess: timers.pollMs === Number.POSITIVE_INFINITY,
+    onOutcome: metrics.countDelivery,
+    onError,
+  });
+  const streams = createEventStreams();
+  const context: EventsContext = {
+    store,
+    feed,
+    streamSlots,
+    now,
+    streams,
+    subscriber: createSubscriber({
+      store,
+      post,
+      seal: seal.seal,
+      now,
+      allowHttp,
+      onChange: deliverer.wake,
+    }),
+    onError,
+  };
+  return {
+    context,
+    start: deliverer.wake,
+    async close() {
+      await Promise.all([streams.close(), deliverer.close()]);
+    },
+  };
+}
