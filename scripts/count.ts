@@ -44,15 +44,15 @@ const CAPABILITIES: Record<string, RegExp> = {
   redelivery: /redeliver/i,
   "the OAuth server":
     /createOAuth|oauthRoutes|OAuthStore|oauth_(clients|codes|grants|refresh|device)|\/oauth\/|oauth-(endpoints|grant|html|metadata|pages|paths|routes|clients|store)/,
-  "MCP Events":
-    /mcp\/events\/|\.\/events\/|events-draft|EventsDraft|"events\/(list|poll|stream|subscribe)/,
+  "MCP Events": /mcp-events\/|events-draft|EventsDraft|"events\/(list|poll|stream|subscribe)/,
 };
 const NOT_COUNTED = /\/hub\.ts$|\/hosts\/cli\//;
 
 /** Examples of a verb and of a table of the store: the files that declare or register them. */
 const VERB = "listRedeliveries";
 const TABLE = "matching_events";
-const REGISTRIES = /^packages\/hub\/src\/(store\/|hosts\/cloudflare\/store-places)/;
+const REGISTRIES =
+  /^packages\/hub\/src\/(.*\/store\/|.*(store|tables)\.ts$|hosts\/cloudflare\/store-places)/;
 
 const withoutComments = (text: string): string =>
   text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
