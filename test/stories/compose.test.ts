@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseYaml } from "@redocly/openapi-core";
 import { expect, inject, it, onTestFinished } from "vitest";
-import { definitions } from "../../packages/hub/src/hosts/settings.ts";
+import { definitions } from "../../packages/hub/src/settings.ts";
 import { blocksOf } from "../support/docs/blocks.ts";
 import { startHubProcess } from "../support/hub-process.ts";
 import { createDatabase } from "../support/postgres.ts";

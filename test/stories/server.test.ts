@@ -8,7 +8,7 @@ import {
   type StartOptions,
   startHub,
 } from "../../packages/hub/src/hosts/node/start-hub.ts";
-import { readSettings } from "../../packages/hub/src/hosts/settings.ts";
+import { readSettings } from "../../packages/hub/src/settings.ts";
 import {
   connect as connectSqlite,
   openSqlite,

@@ -2,6 +2,8 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import type { CommandSupport } from "./connections/command.ts";
+import type { EventSettings } from "./events/settings.ts";
+import type { FlowSettings } from "./flows/settings.ts";
 import type { GithubAppCredentials } from "./github/github-app.ts";
 import type { TrustedProxy } from "./kernel/http/addresses.ts";
 import type { MakeHmacKey, Sha256Hex } from "./kernel/lib/hmac.ts";
@@ -10,8 +12,9 @@ import type { Log } from "./kernel/lib/log.ts";
 import type { Timers } from "./kernel/lib/timers.ts";
 import type { WebFetch } from "./kernel/lib/web-fetch.ts";
 import type { Metrics } from "./kernel/metrics.ts";
-import type { Retention } from "./kernel/store/store.ts";
 import type { EffectiveSetting } from "./operations/settings-routes.ts";
+import type { PeopleSettings } from "./people/settings.ts";
+import type { RedeliverySettings } from "./redelivery/settings.ts";
 import type { ReadWebFile } from "./web-ui/web-ui.ts";
 
 /**
@@ -63,11 +66,13 @@ export interface GithubSettings {
   client?: { id: string; secret: string } | undefined;
   /** The name of the App in its URL, `{url}/apps/{slug}`. */
   slug?: string | undefined;
-  /** How often the hub checks for webhooks that GitHub failed to deliver; undefined = never. */
-  redeliverEveryMs?: number | undefined;
 }
 
-export interface HubSettings {
+export interface HubSettings
+  extends EventSettings,
+    FlowSettings,
+    PeopleSettings,
+    RedeliverySettings {
   version: string;
   /** The address where the hub listens; also used to check `Host` and `Origin` (api/host-check.ts). */
   host: string;
@@ -102,42 +107,16 @@ export interface HubSettings {
   secrets: Record<string, readonly string[]>;
   /** Whether the hub accepts webhooks of sources that have no secret. */
   allowUnsigned: boolean;
-  /** Whether the hub accepts GitHub's webhooks from GitHub's addresses only. */
-  githubAddressesOnly: boolean;
   github: GithubSettings;
   proxy: TrustedProxy | undefined;
-  /** The maximum number of failed requests per client per second (ingest/rate-limit.ts); 0 = no limits. */
-  rateLimit: number;
-  /** The maximum number of pending events per tenant; null = no limit. */
-  quota: number | null;
   /** The maximum total size of the webhook and callback bodies in memory. */
   bodyBudgetBytes: number;
-  retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
-  /** How long ended runs and deleted flows are kept. */
-  keepRunsMs: number;
-  /** After this time, GitHub must confirm the memberships of a person again. */
-  membershipRecheckMs: number;
   /** How often retention runs; undefined = the default of the sweeper. */
   sweepEveryMs: number | undefined;
-  /** Whether `/mcp` supports the draft "MCP Events", including webhooks to subscribers. */
-  eventsDraft: boolean;
   /** Whether URLs of subscriptions, connections and models may be `http://`, for private networks without certificates. */
   allowHttp: boolean;
-  /** How many claimed runs may execute at the same time; undefined = as many as their memory allows. */
-  runConcurrency: number | undefined;
-  /** The memory that runs may use before the hub claims no more. */
-  runMemoryBytes: number;
-  /** How many requests the runs may have open at one origin. */
-  originRequests: number;
-  runLeaseMs: number;
   /** The maximum number of open streams: live streams, streams of runs, and `events/stream` of MCP. */
   maxStreams: number;
-  /** The maximum total size of the values that a run stores with its steps. */
-  maxRunBytes: number;
-  /** The maximum `depth` of a run, which is the number of events and calls that led to it. */
-  maxChain: number;
   /** The settings that `GET /api/settings` returns. */
   effectiveSettings?: readonly EffectiveSetting[];
-  /** How many times per minute a trigger may fire on events that its own flow has caused. */
-  maxLoops: number;
 }

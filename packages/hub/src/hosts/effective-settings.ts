@@ -1,6 +1,6 @@
 /** The settings as `signalbox config` and the API show them: without secrets. */
 import type { EffectiveSetting } from "../operations/settings-routes.ts";
-import { definitions, type Origin, type SettingName } from "./settings.ts";
+import { definitions, type Origin, type SettingName } from "../settings.ts";
 import { withoutPassword } from "./without-password.ts";
 
 /** Formats the value of a setting: a secret as `(set)`, and the database URL without its password. */

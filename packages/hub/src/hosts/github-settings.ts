@@ -5,11 +5,12 @@
 
 import { toPkcs8 } from "../github/rsa-key.ts";
 import type { GithubSettings } from "../host-ports.ts";
-import { definitions, type SettingName, type Settings, SettingsError } from "./settings.ts";
+import { SettingsError } from "../kernel/settings.ts";
+import { definitions, type SettingName, type Settings } from "../settings.ts";
 
 /** Throws if one setting of a pair is missing, or the private key is not a PEM of an RSA key. */
 export function githubSettings(settings: Settings): GithubSettings {
-  const { githubAppSlug, githubRedelivery } = settings;
+  const { githubAppSlug } = settings;
   const app = readPair(settings, "githubAppId", "githubAppPrivateKey");
   const client = readPair(settings, "githubClientId", "githubClientSecret");
   const pkcs8OrProblem = app && toPkcs8(app[1]);
@@ -23,7 +24,6 @@ export function githubSettings(settings: Settings): GithubSettings {
     app: app && { id: app[0], privateKey: app[1] },
     client: client && { id: client[0], secret: client[1] },
     slug: githubAppSlug,
-    redeliverEveryMs: githubRedelivery === "off" ? undefined : githubRedelivery * 60_000,
   };
 }
 

@@ -1,11 +1,15 @@
 /** Derives the hub's settings from those of the operator, and checks that they are safe. */
+
+import { readEventSettings } from "../events/settings.ts";
+import { readFlowSettings } from "../flows/settings.ts";
 import type { HubSettings } from "../host-ports.ts";
 import { isLoopback, parseNetworks } from "../kernel/http/addresses.ts";
 import { isShortSecret, SHORT_SECRET } from "../kernel/lib/secret-length.ts";
+import { SettingsError } from "../kernel/settings.ts";
+import { readPeopleSettings } from "../people/settings.ts";
+import { readRedeliverySettings } from "../redelivery/settings.ts";
+import type { Settings } from "../settings.ts";
 import { githubSettings } from "./github-settings.ts";
-import { type Settings, SettingsError } from "./settings.ts";
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The settings that derive from those of the operator; the host adds the others. */
 type DerivedSettings = Omit<
@@ -14,8 +18,13 @@ type DerivedSettings = Omit<
 >;
 
 export function hubSettings(settings: Settings, storedSecretCount: number): DerivedSettings {
-  const { githubIpAllowlist, proxyHeader } = settings;
+  const { proxyHeader } = settings;
+  const { isPublic, tenancy } = settings;
   return {
+    ...readEventSettings(settings, { isPublic, defaultQuota: tenancy === "github" ? 10_000 : 0 }),
+    ...readFlowSettings(settings),
+    ...readPeopleSettings(settings),
+    ...readRedeliverySettings(settings),
     host: settings.host,
     port: settings.port,
     publicUrl: settings.publicUrl,
@@ -34,32 +43,13 @@ export function hubSettings(settings: Settings, storedSecretCount: number): Deri
     adminToken: settings.token,
     secrets: settings.secrets,
     allowUnsigned: allowsUnsigned(settings, storedSecretCount),
-    githubAddressesOnly:
-      githubIpAllowlist === "on" || (githubIpAllowlist === "auto" && settings.isPublic),
     github: githubSettings(settings),
     proxy:
       proxyHeader === undefined
         ? undefined
         : { header: proxyHeader.toLowerCase(), networks: parseNetworks(settings.proxyAddresses) },
-    rateLimit: settings.rateLimit,
-    membershipRecheckMs: settings.membershipRecheck * 1000,
-    quota: quotaOf(settings),
-    retention: {
-      processedFor: settings.keepProcessedDays * DAY_MS,
-      pendingFor: settings.keepPendingDays * DAY_MS,
-      maxBytes: settings.keepMegabytes * 1024 * 1024,
-    },
-    keepRunsMs: settings.keepRunsDays * DAY_MS,
-    eventsDraft: settings.eventsDraft === "on",
     allowHttp: settings.allowPrivate !== false,
-    runConcurrency: settings.runsAtOnce,
-    runMemoryBytes: settings.runMemoryMegabytes * 1024 * 1024,
-    originRequests: settings.originRequests,
-    runLeaseMs: settings.runLease * 1000,
     maxStreams: settings.maxStreams,
-    maxRunBytes: settings.runBytes,
-    maxChain: settings.maxChain,
-    maxLoops: settings.maxLoops,
   };
 }
 
@@ -135,11 +125,6 @@ const hasSecret = (settings: Settings, storedSecretCount: number): boolean =>
 /** The sources that have a secret in the settings. */
 export const signedSources = ({ secrets }: Settings): string[] =>
   Object.keys(secrets).filter((source) => (secrets[source]?.length ?? 0) > 0);
-
-const quotaOf = (settings: Settings): number | null => {
-  const quota = settings.quota ?? (settings.tenancy === "github" ? 10_000 : 0);
-  return quota === 0 ? null : quota;
-};
 
 /**
  * Whether the hub has a public URL, but no header for the client's address. Behind a proxy, the IP

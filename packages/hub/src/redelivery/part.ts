@@ -12,7 +12,7 @@ export function createRedeliveryPart(
   { app }: GithubPart,
 ): Part {
   const { timers, log, metrics } = ports;
-  const { redeliverEveryMs } = settings.github;
+  const { redeliverEveryMs } = settings;
   const onCounted = createRedeliveryMetrics(metrics, store);
   let schedule: RedeliverySchedule | undefined;
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { readSettings } from "../../settings.ts";
 import type { RunningHub } from "../node/start-hub.ts";
-import { readSettings } from "../settings.ts";
 import { formatBanner } from "./banner.ts";
 
 const bannerOf = (env: Record<string, string>, hub: Partial<RunningHub> = {}) => {

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
-import { definitions, parseNumber, type SettingName, SettingsError } from "../settings.ts";
+import { parseNumber, SettingsError } from "../../kernel/settings.ts";
+import { definitions, type SettingName } from "../../settings.ts";
 import { findClosest } from "./find-closest.ts";
 
 /** The command line is invalid. Exit codes: 0 success, 1 failure, 2 invalid command line or setting. */

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
+import type { Settings } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import {
   freeBytes,
@@ -9,7 +10,6 @@ import {
   reserveDatabase,
   sqliteFile,
 } from "../node/open-store.ts";
-import type { Settings } from "../settings.ts";
 import {
   assertNoMoreArguments,
   type Command,

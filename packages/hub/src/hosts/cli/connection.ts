@@ -1,5 +1,5 @@
+import { readSecret, type Settings } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { readSecret, type Settings } from "../settings.ts";
 import {
   actionOf,
   asString,

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { expect, it, onTestFinished } from "vitest";
 import { startFakeGithub } from "../../../../../test/support/fake-github.ts";
-import { readSettings } from "../settings.ts";
+import { readSettings } from "../../settings.ts";
 import { checkGithubApp, describeRedelivery } from "./doctor-github.ts";
 
 it("reports whether GitHub accepts the credentials, and where the App sends its webhooks", async () => {

@@ -3,8 +3,8 @@ import type { z } from "zod";
 import { createGithubApp } from "../../github/github-app.ts";
 import type { RedeliveryStore, RedeliverySweep } from "../../kernel/store/redelivery-store.ts";
 import type { redeliveriesView } from "../../redelivery/redelivery-routes.ts";
+import type { Settings } from "../../settings.ts";
 import { githubSettings } from "../github-settings.ts";
-import type { Settings } from "../settings.ts";
 import type { Finding } from "./doctor-findings.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 

@@ -1,6 +1,8 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { WEBHOOKS } from "../../events/admit/receive-request.ts";
+import { SettingsError } from "../../kernel/settings.ts";
+import { definitions, type Settings } from "../../settings.ts";
 import { githubSettings } from "../github-settings.ts";
 import {
   allowsUnsigned,
@@ -13,7 +15,6 @@ import { isDatabaseMarked } from "../node/database-marker.ts";
 import { tryReadHubFile } from "../node/hub-file.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
-import { definitions, type Settings, SettingsError } from "../settings.ts";
 import { withoutPassword } from "../without-password.ts";
 import { assertNoMoreArguments, type Command, print } from "./command.ts";
 import {

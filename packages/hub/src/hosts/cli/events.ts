@@ -1,6 +1,6 @@
 import type { EventView, SummaryView } from "../../events/inbox/event-view.ts";
+import type { Settings } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import type { Settings } from "../settings.ts";
 import {
   asString,
   assertNoMoreArguments,

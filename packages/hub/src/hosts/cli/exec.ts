@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import type { Settings } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import type { Settings } from "../settings.ts";
 import { asString, assertNoMoreArguments, type Command, UsageError } from "./command.ts";
 import { type ConnectedHub, createExecHub } from "./exec/exec-hub.ts";
 import { readExecOptions } from "./exec/exec-options.ts";

@@ -1,7 +1,7 @@
 /** Formats the text of `--help`: a command's options, and the settings that it reads. */
 import { secretVariable } from "../../events/admit/secret-variable.ts";
 import { sources } from "../../events/sources/index.ts";
-import { definitions, type SettingName } from "../settings.ts";
+import { definitions, type SettingName } from "../../settings.ts";
 import { version } from "../version.ts";
 import { type Command, isBooleanSetting, table } from "./command.ts";
 import { bold } from "./style.ts";

@@ -3,9 +3,9 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { readSettings } from "../../settings.ts";
 import { writeHubFile } from "../node/hub-file.ts";
 import { closeServers, listen } from "../node/test-server.ts";
-import { readSettings } from "../settings.ts";
 import { connectToHub, findRunningHub, HubRequestFailed, locateHub } from "./hub-client.ts";
 
 const LOCAL = "http://127.0.0.1:4000";

@@ -4,8 +4,8 @@
  * the data folder has written a token to it; for any other hub, SIGNALBOX_TOKEN is sent.
  */
 import type { Problem } from "../../kernel/lib/problem.ts";
+import { localUrl, type SettingName, type Settings } from "../../settings.ts";
 import { type HubFile, readHubFile, tryReadHubFile } from "../node/hub-file.ts";
-import { localUrl, type SettingName, type Settings } from "../settings.ts";
 import { CommandFailed } from "./command.ts";
 import { serveFlags } from "./same-hub-flags.ts";
 

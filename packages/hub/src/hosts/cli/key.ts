@@ -1,11 +1,11 @@
 import { createSeal } from "../../kernel/lib/seal.ts";
 import type { Store } from "../../kernel/store/store.ts";
+import type { Settings } from "../../settings.ts";
 import { assertKeyDecrypts } from "../node/check-seal.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { reserveDatabase } from "../node/open-store.ts";
 import { resealAll } from "../node/reseal.ts";
 import { createSealKey, loadSealKeys, type SealKeys, writeSealKeys } from "../node/seal-key.ts";
-import type { Settings } from "../settings.ts";
 import {
   actionOf,
   assertNoMoreArguments,

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { Origin, Settings } from "../settings.ts";
+import type { Origin, Settings } from "../../settings.ts";
 
 /**
  * Returns the flags with which a printed command finds the same hub. `missingOrigins` are the origins of

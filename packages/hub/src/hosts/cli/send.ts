@@ -3,9 +3,9 @@ import { sources } from "../../events/sources/index.ts";
 import { makeSample, signSample } from "../../events/sources/signed-sample.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
+import { readSecret, type Settings } from "../../settings.ts";
 import { nodeHmacKey } from "../node/hmac.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { readSecret, type Settings } from "../settings.ts";
 import {
   asString,
   assertNoMoreArguments,

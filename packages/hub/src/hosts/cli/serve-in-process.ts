@@ -16,6 +16,7 @@ import { createIds } from "../../kernel/lib/ids.ts";
 import { randomSecret } from "../../kernel/lib/random-secret.ts";
 import { createSeal, type Seal } from "../../kernel/lib/seal.ts";
 import type { Store } from "../../kernel/store/store.ts";
+import type { Settings } from "../../settings.ts";
 import { createTenantDeletions } from "../../tenants/tenant-deletions.ts";
 import { tenantRoutes } from "../../tenants/tenant-routes.ts";
 import { withLocalToken } from "../../tokens/local-token.ts";
@@ -24,7 +25,6 @@ import { hubSettings } from "../hub-settings.ts";
 import { createSandbox } from "../node/sandbox.ts";
 import { loadSealKeys } from "../node/seal-key.ts";
 import { systemTimers } from "../node/system-timers.ts";
-import type { Settings } from "../settings.ts";
 
 /** Serves the routes that need only a store in this process, on the database, for commands without a running hub. */
 export async function serveInProcess(

@@ -2,8 +2,8 @@ import { GRACE_HOURS, MAX_GRACE_HOURS } from "../../events/endpoints/endpoints.t
 import { sources } from "../../events/sources/index.ts";
 import { EVERY_TENANT, LOCAL_TENANT } from "../../kernel/access/scopes.ts";
 import type { HubInfo } from "../../kernel/http/hub-info.ts";
+import { readSecret, type Settings } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { readSecret, type Settings } from "../settings.ts";
 import { describeAddedSource } from "./added-source.ts";
 import {
   actionOf,

@@ -3,8 +3,8 @@ import { createInterface } from "node:readline/promises";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { LOCAL_TENANT } from "../../kernel/access/scopes.ts";
+import type { Settings } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import type { Settings } from "../settings.ts";
 import {
   actionOf,
   asString,

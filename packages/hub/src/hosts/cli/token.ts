@@ -1,8 +1,8 @@
 import { DEFAULT_SCOPES, EVERY_TENANT, LOCAL_TENANT, scopes } from "../../kernel/access/scopes.ts";
 import type { Scope } from "../../kernel/store/store.ts";
+import type { Settings } from "../../settings.ts";
 import { ENV_ID_PREFIX, MAX_DAYS, tenantsError, unknownTenantError } from "../../tokens/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import type { Settings } from "../settings.ts";
 import {
   actionOf,
   assertNoMoreArguments,

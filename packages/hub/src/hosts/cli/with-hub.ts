@@ -1,4 +1,4 @@
-import { localUrl, type Settings } from "../settings.ts";
+import { localUrl, type Settings } from "../../settings.ts";
 import {
   connectToHub,
   createHubClient,

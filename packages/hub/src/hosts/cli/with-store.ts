@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import type { Store } from "../../kernel/store/store.ts";
+import type { Settings } from "../../settings.ts";
 import { assertNotLost } from "../node/database-marker.ts";
 import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
-import type { Settings } from "../settings.ts";
 import { CommandFailed } from "./command.ts";
 import { serveFlags } from "./same-hub-flags.ts";
 import { yellow } from "./style.ts";

@@ -23,7 +23,7 @@ import { separateQueryToken } from "../../kernel/http/query-token.ts";
 import { bearerToken } from "../../kernel/lib/bearer-token.ts";
 import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 import { sha256Hex, webHmacKey } from "../../kernel/lib/hmac.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../../settings.ts";
 import { agentObject, type Bindings, registryObject, storeObject } from "./bindings.ts";
 import { pathOf } from "./live-request.ts";
 

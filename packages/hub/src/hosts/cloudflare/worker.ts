@@ -1,6 +1,6 @@
 import { LOCAL_TENANT } from "../../kernel/access/scopes.ts";
 import { problemResponse } from "../../kernel/http/problem-response.ts";
-import { SettingsError } from "../settings.ts";
+import { SettingsError } from "../../kernel/settings.ts";
 import { type Bindings, storeObject } from "./bindings.ts";
 import { forward } from "./routes.ts";
 import { readWorkerSettings } from "./settings.ts";

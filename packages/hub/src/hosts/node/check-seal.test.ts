@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createSeal } from "../../kernel/lib/seal.ts";
 import type { SourceEndpoint } from "../../kernel/store/store.ts";
-import { readSettings } from "../settings.ts";
+import { readSettings } from "../../settings.ts";
 import { assertKeyDecrypts, warnOfShortSecrets } from "./check-seal.ts";
 
 const seal = createSeal(new Uint8Array(32).fill(1));

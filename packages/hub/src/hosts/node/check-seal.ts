@@ -1,9 +1,10 @@
 /** Checks the stored secrets before the hub starts: their key, and their length. */
 import type { Seal } from "../../kernel/lib/seal.ts";
 import { isShortSecret, SHORT_SECRET } from "../../kernel/lib/secret-length.ts";
+import { SettingsError } from "../../kernel/settings.ts";
 import type { Store } from "../../kernel/store/store.ts";
+import type { Settings } from "../../settings.ts";
 import { signedSources } from "../hub-settings.ts";
-import { type Settings, SettingsError } from "../settings.ts";
 import type { Logger } from "./log.ts";
 
 type SealedSamples = Awaited<ReturnType<Store["sampleSealed"]>>;

@@ -5,7 +5,7 @@
  */
 import { appendFileSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
-import { SettingsError } from "../settings.ts";
+import { SettingsError } from "../../kernel/settings.ts";
 
 const markerFile = (data: string): string => join(data, "database");
 

@@ -13,7 +13,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { incompleteBody } from "../../events/admit/incoming-request.ts";
 import { type Rejection, rejection, toAnswer } from "../../kernel/http/ingest-outcome.ts";
-import { SettingsError } from "../settings.ts";
+import { SettingsError } from "../../kernel/settings.ts";
 import { BODY_ABORTED } from "./read-body.ts";
 import { LINGER_BYTES, sendAnswer } from "./send-answer.ts";
 

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { SettingsError } from "../settings.ts";
+import { SettingsError } from "../../kernel/settings.ts";
 
 const hubFileSchema = z.object({
   pid: z.int(),

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { SettingsError } from "../../kernel/settings.ts";
+import { readSettings, type Settings } from "../../settings.ts";
 import { nameForOperator } from "../github-settings.ts";
-import { readSettings, type Settings, SettingsError } from "../settings.ts";
 
 const FILE_NAME = "signalbox.config.json";
 

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import Database from "better-sqlite3";
 import { expect, it } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
-import { SettingsError } from "../settings.ts";
+import { SettingsError } from "../../kernel/settings.ts";
 import { openStore, sqliteFile } from "./open-store.ts";
 import { loadSealKeys } from "./seal-key.ts";
 

@@ -1,11 +1,12 @@
 import { existsSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../../kernel/backends/postgres-errors.ts";
+import { SettingsError } from "../../kernel/settings.ts";
 import type { OutageLog } from "../../kernel/store/outage-log.ts";
 import { SchemaRefused } from "../../kernel/store/schema-refused.ts";
 import { describeDamage, isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
 import type { Store } from "../../kernel/store/store.ts";
-import { type Settings, SettingsError } from "../settings.ts";
+import type { Settings } from "../../settings.ts";
 import { withoutPassword } from "../without-password.ts";
 import { assertNotLost, describeLoss, isDatabaseMarked } from "./database-marker.ts";
 import { describeForeignOwner } from "./file-owner.ts";

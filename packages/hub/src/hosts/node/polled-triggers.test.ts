@@ -5,7 +5,7 @@ import { edge, node } from "../../../../../test/support/flow-samples.ts";
 import { serveSdk2 } from "../../../../../test/support/mcp-servers.ts";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { WAIT } from "../../../../../test/support/timeouts.ts";
-import { readSettings } from "../settings.ts";
+import { readSettings } from "../../settings.ts";
 import { createLog } from "./log.ts";
 import { startHub } from "./start-hub.ts";
 

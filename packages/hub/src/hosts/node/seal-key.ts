@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { KEY_BYTES, parseKeys } from "../../kernel/lib/seal.ts";
-import { SettingsError } from "../settings.ts";
+import { SettingsError } from "../../kernel/settings.ts";
 import { describeForeignOwner } from "./file-owner.ts";
 
 export const createSealKey = () => randomBytes(KEY_BYTES);

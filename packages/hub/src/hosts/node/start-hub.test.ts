@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
-import { readSettings } from "../settings.ts";
+import { readSettings } from "../../settings.ts";
 import { createLog } from "./log.ts";
 import { startHub } from "./start-hub.ts";
 

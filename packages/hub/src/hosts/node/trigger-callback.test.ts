@@ -6,7 +6,7 @@ import { edge, node } from "../../../../../test/support/flow-samples.ts";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { sha256Hex } from "../../kernel/lib/hmac.ts";
 import { randomSecret } from "../../kernel/lib/random-secret.ts";
-import { readSettings } from "../settings.ts";
+import { readSettings } from "../../settings.ts";
 import { createLog } from "./log.ts";
 import { type StartOptions, startHub } from "./start-hub.ts";
 

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { OutageLog } from "../../kernel/store/outage-log.ts";
 import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../../settings.ts";
 import type { Logger } from "./log.ts";
 import { DatabaseUnavailable, isSqlite } from "./open-store.ts";
 

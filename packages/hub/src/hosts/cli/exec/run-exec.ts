@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { BoundedMap } from "../../../kernel/lib/bounded-map.ts";
 import { truncate } from "../../../kernel/lib/truncate.ts";
-import { SettingsError } from "../../settings.ts";
+import { SettingsError } from "../../../kernel/settings.ts";
 import { CommandFailed, print } from "../command.ts";
 import { createCandidates } from "./candidates.ts";
 import { matchesConditions } from "./conditions.ts";

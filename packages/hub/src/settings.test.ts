@@ -2,10 +2,10 @@ import { generateKeyPairSync } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { effectiveSettings } from "./effective-settings.ts";
-import { allowsUnsigned, assertSafe, hubSettings } from "./hub-settings.ts";
-import { loadSettings } from "./node/load-settings.ts";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { effectiveSettings } from "./hosts/effective-settings.ts";
+import { allowsUnsigned, assertSafe, hubSettings } from "./hosts/hub-settings.ts";
+import { loadSettings } from "./hosts/node/load-settings.ts";
 import { definitions, localUrl, readSettings, type SettingsInput } from "./settings.ts";
 
 const read = (input: Partial<SettingsInput> = {}) =>
@@ -257,7 +257,7 @@ it("the default quota is unlimited for a single tenant, and 10,000 pending event
 });
 
 it("documents signalbox.config.json with a valid example, and every setting", () => {
-  const guide = readFileSync(new URL("../../../../docs/operating.md", import.meta.url), "utf8");
+  const guide = readFileSync(new URL("../../../docs/operating.md", import.meta.url), "utf8");
   const [, example = ""] =
     /signalbox\.config\.json[\s\S]*?```json\n([\s\S]*?)```/.exec(guide) ?? [];
   const file = JSON.parse(example) as Record<string, unknown>;
@@ -268,7 +268,7 @@ it("documents signalbox.config.json with a valid example, and every setting", ()
 });
 
 it("the guide to deployment names only settings that exist", () => {
-  const guide = readFileSync(new URL("../../../../docs/deploy.md", import.meta.url), "utf8");
+  const guide = readFileSync(new URL("../../../docs/deploy.md", import.meta.url), "utf8");
   const known = new Set<string>(Object.values(definitions).map(({ env }) => env));
   const named = guide.match(/\b(?:SIGNALBOX|GITHUB)_[A-Z_]+\b/g) ?? [];
   const unknown = named.filter((name) => !known.has(name) && !name.endsWith("_WEBHOOK_SECRET"));
@@ -293,15 +293,16 @@ describe("the settings of the GitHub App", () => {
     expect(github({ GITHUB_API_URL: "https://ghe.example/api/v3/" })).toEqual({
       url: "https://github.com",
       apiUrl: "https://ghe.example/api/v3",
-      redeliverEveryMs: 300_000,
     });
   });
 
   it("contains the interval of the checks for failed webhooks, or none if they are off", () => {
-    expect(github({ GITHUB_REDELIVERY: "30" }).redeliverEveryMs).toBe(1_800_000);
-    expect(github({ GITHUB_REDELIVERY: "off" }).redeliverEveryMs).toBeUndefined();
+    const every = (env: Record<string, string>) => hubSettings(read({ env }), 0).redeliverEveryMs;
+    expect(every({})).toBe(300_000);
+    expect(every({ GITHUB_REDELIVERY: "30" })).toBe(1_800_000);
+    expect(every({ GITHUB_REDELIVERY: "off" })).toBeUndefined();
     for (const wrong of ["0", "on", "1441", "1.5"])
-      expect(() => github({ GITHUB_REDELIVERY: wrong })).toThrow("GITHUB_REDELIVERY must be ");
+      expect(() => every({ GITHUB_REDELIVERY: wrong })).toThrow("GITHUB_REDELIVERY must be ");
   });
 
   it("contains App and client, also with escaped line breaks and from a number in the file", () => {
