@@ -76,41 +76,6 @@ describe("getInstallation", () => {
   });
 });
 
-describe("deliveries", () => {
-  it("lists all pages by their cursors, with exact ids, and redelivers by id", async () => {
-    const { app, github } = await setUp();
-    github.webhook.url = "http://127.0.0.1:1/nothing-listens";
-    for (let at = 0; at < 101; at += 1)
-      await github.sendWebhook("issues", { action: "opened", installation: { id: 7 } });
-    const first = await app.listDeliveries();
-    if (first.outcome !== "ok") throw new Error(first.outcome);
-    expect(first.value).toHaveLength(100);
-    const second = await app.listDeliveries(first.next ?? "");
-    if (second.outcome !== "ok") throw new Error(second.outcome);
-    expect(second.next).toBeNull();
-    const oldest = github.attempts[0];
-    expect(second.value).toEqual([
-      {
-        id: String(oldest?.id),
-        guid: oldest?.guid,
-        deliveredAt: oldest?.deliveredAt,
-        isRedelivery: false,
-        status: "failed to connect to host",
-        statusCode: 0,
-        event: "issues",
-        action: "opened",
-        installation: "7",
-      },
-    ]);
-
-    expect(await app.redeliver(String(oldest?.id))).toMatchObject({ outcome: "ok" });
-    await github.settled();
-    expect(github.attempts).toHaveLength(102);
-    expect(github.attempts.at(-1)).toMatchObject({ guid: oldest?.guid, redelivery: true });
-    expect(await app.redeliver("1")).toEqual({ outcome: "not_found" });
-  });
-});
-
 describe("errors of GitHub", () => {
   it.each([403, 429] as const)(
     "returns when to retry after a rate limit with status %i",

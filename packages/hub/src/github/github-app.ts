@@ -1,12 +1,13 @@
 /**
- * Calls GitHub's API as the GitHub App, to look up installations, and to list and redeliver webhooks. A
- * JWT, which is signed with the private key of the App, authenticates the hub.
+ * Calls GitHub's API as the GitHub App. A JWT, which is signed with the private key of the App, authenticates
+ * the hub.
  */
 import { SignJWT } from "jose";
 import { z } from "zod";
 import {
   createCallGithub,
   type GithubAnswer,
+  type GithubRequest,
   type GithubRequestOptions,
 } from "./github-request.ts";
 import { toPkcs8 } from "./rsa-key.ts";
@@ -23,14 +24,15 @@ export interface GithubApp {
   /** Returns the URL to which GitHub sends the webhooks of the App; empty if the App has none. */
   getWebhookUrl(): Promise<GithubAnswer<string>>;
   getInstallation(id: string): Promise<GithubAnswer<GithubInstallation>>;
-  /** Lists the attempts to deliver webhooks, newest first, 100 per page. */
-  listDeliveries(cursor?: string): Promise<GithubAnswer<GithubDelivery[]>>;
-  /** Asks GitHub to send a webhook again, with the same guid. */
-  redeliver(id: string): Promise<GithubAnswer<undefined>>;
+  /** Sends a request with the JWT. */
+  call: CallAsApp;
 }
 
+export type CallAsApp = <Value = undefined>(
+  request: Omit<GithubRequest<Value>, "authorization">,
+) => Promise<GithubAnswer<Value>>;
+
 type GithubInstallation = z.infer<typeof installationSchema>;
-export type GithubDelivery = z.infer<typeof deliverySchema>;
 
 const appSchema = z.object({ slug: z.string().default(""), name: z.string() });
 
@@ -54,33 +56,6 @@ const installationSchema = z
     isSuspended: typeof suspended_at === "string",
   }));
 
-const deliverySchema = z
-  .object({
-    id: z.string(),
-    guid: z.string(),
-    delivered_at: z.string(),
-    redelivery: z.boolean(),
-    status: z.string(),
-    status_code: z.number(),
-    event: z.string(),
-    action: z.string().nullable(),
-    installation_id: z.string().nullable(),
-  })
-  .transform((delivery) => ({
-    id: delivery.id,
-    /** The id of the event, which all its attempts share: the header `X-GitHub-Delivery`. */
-    guid: delivery.guid,
-    deliveredAt: Date.parse(delivery.delivered_at),
-    isRedelivery: delivery.redelivery,
-    /** "OK", or GitHub's reason of the failure. */
-    status: delivery.status,
-    /** 0 if the hub did not respond. */
-    statusCode: delivery.status_code,
-    event: delivery.event,
-    action: delivery.action,
-    installation: delivery.installation_id,
-  }));
-
 class GithubKeyError extends Error {
   readonly code = "github_app_key";
 }
@@ -90,7 +65,7 @@ export async function createGithubApp(
   { id, privateKey }: GithubAppCredentials,
   options: GithubRequestOptions,
 ): Promise<GithubApp> {
-  const call = createCallGithub(options);
+  const callGithub = createCallGithub(options);
   const key = await importKey(privateKey);
 
   /** GitHub rejects a JWT from the future, and one that is valid for more than 10 minutes. */
@@ -100,32 +75,18 @@ export async function createGithubApp(
     return `Bearer ${await jwt.setProtectedHeader({ alg: "RS256", typ: "JWT" }).sign(key)}`;
   };
 
+  const call: CallAsApp = async (request) =>
+    callGithub({ ...request, authorization: await authorize() });
+
   return {
-    getApp: async () => call({ path: "/app", authorization: await authorize(), schema: appSchema }),
-    getWebhookUrl: async () =>
-      call({
-        path: "/app/hook/config",
-        authorization: await authorize(),
-        schema: hookSchema,
-      }),
-    getInstallation: async (installation) =>
+    getApp: () => call({ path: "/app", schema: appSchema }),
+    getWebhookUrl: () => call({ path: "/app/hook/config", schema: hookSchema }),
+    getInstallation: (installation) =>
       call({
         path: `/app/installations/${encodeURIComponent(installation)}`,
-        authorization: await authorize(),
         schema: installationSchema,
       }),
-    listDeliveries: async (cursor) =>
-      call({
-        path: `/app/hook/deliveries?per_page=100${cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`}`,
-        authorization: await authorize(),
-        schema: z.array(deliverySchema),
-      }),
-    redeliver: async (delivery) =>
-      call({
-        path: `/app/hook/deliveries/${encodeURIComponent(delivery)}/attempts`,
-        method: "POST",
-        authorization: await authorize(),
-      }),
+    call,
   };
 }
 

@@ -2,6 +2,7 @@
 import type { GithubPart } from "../github/part.ts";
 import type { Kernel, Part } from "../part.ts";
 import type { TokensPart } from "../tokens/part.ts";
+import { createGithubDeliveries } from "./github-deliveries.ts";
 import { createRedeliveryMetrics } from "./metrics.ts";
 import { redeliveryRoutes } from "./redelivery-routes.ts";
 import { type RedeliverySchedule, scheduleRedelivery } from "./schedule.ts";
@@ -28,7 +29,7 @@ export function createRedeliveryPart(
       if (!app || redeliverEveryMs === undefined || settings.hasRegistry === false) return;
       schedule = scheduleRedelivery({
         store,
-        app,
+        deliveries: createGithubDeliveries(app.call),
         tenant,
         by: newId(),
         everyMs: redeliverEveryMs,

@@ -1,11 +1,11 @@
 /** Tests sweeps with a real store, a manual clock and a fake GitHub. */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import type { GithubApp, GithubDelivery } from "../github/github-app.ts";
 import type { GithubAnswer } from "../github/github-request.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { createTestTimers } from "../kernel/lib/test-timers.ts";
 import { sampleEvent } from "../kernel/store/contract/sample.ts";
+import type { GithubDeliveries, GithubDelivery } from "./github-deliveries.ts";
 import { type RedeliveryOptions, scheduleRedelivery } from "./schedule.ts";
 
 const START = Date.UTC(2026, 0, 5);
@@ -41,8 +41,8 @@ function setUp(options: Partial<RedeliveryOptions> = {}) {
     });
   /** Whether redeliveries succeed. */
   const hub = { isUp: true };
-  const app: Pick<GithubApp, "listDeliveries" | "redeliver"> = {
-    async listDeliveries(cursor) {
+  const deliveries: GithubDeliveries = {
+    async list(cursor) {
       pages.push(cursor);
       const failure = failures.next.shift();
       if (failure) return failure;
@@ -63,7 +63,7 @@ function setUp(options: Partial<RedeliveryOptions> = {}) {
   const start = (overrides: Partial<RedeliveryOptions> = {}) => {
     const schedule = scheduleRedelivery({
       store,
-      app,
+      deliveries,
       tenant: "local",
       by: "a",
       everyMs: 5 * MINUTE,

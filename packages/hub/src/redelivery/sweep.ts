@@ -7,7 +7,6 @@
  * process can continue an interrupted sweep where it ended.
  */
 
-import type { GithubApp, GithubDelivery } from "../github/github-app.ts";
 import type { GithubAnswer } from "../github/github-request.ts";
 import type {
   DeliveryAttempt,
@@ -15,6 +14,7 @@ import type {
   SweepProgress,
 } from "../kernel/store/redelivery-store.ts";
 import type { Store } from "../kernel/store/store.ts";
+import type { GithubDeliveries, GithubDelivery } from "./github-deliveries.ts";
 import { delayAfter, reasonToGiveUp, WINDOW_MS } from "./rules.ts";
 
 export interface SweepOptions {
@@ -23,7 +23,7 @@ export interface SweepOptions {
     "recordAttempts" | "dueRedeliveries" | "changeRedelivery" | "findExternalIds" | "listSources"
   > &
     Pick<Store, "findInstallation">;
-  app: Pick<GithubApp, "listDeliveries" | "redeliver">;
+  deliveries: GithubDeliveries;
   /** The owner of all events; undefined if the installation identifies the tenant. */
   tenant: string | undefined;
   now: () => number;
@@ -77,13 +77,13 @@ export async function sweep(
 async function readAttempts(
   by: string,
   progress: SweepProgress,
-  { store, app, now, isStopping }: SweepOptions,
+  { store, deliveries, now, isStopping }: SweepOptions,
   result: SweepResult,
 ): Promise<boolean> {
   const since = Math.max(progress.read_until - OVERLAP_MS, now() - WINDOW_MS);
   let { cursor, newest_at } = progress;
   for (let pages = 0; pages < MAX_PAGES && !isStopping(); pages += 1) {
-    const answer = await app.listDeliveries(cursor ?? undefined);
+    const answer = await deliveries.list(cursor ?? undefined);
     if (answer.outcome !== "ok" && cursor !== null && isUnknownCursor(answer)) {
       cursor = null;
       newest_at = null;
@@ -137,7 +137,7 @@ async function requestRedeliveries(
   options: SweepOptions,
   result: SweepResult,
 ): Promise<void> {
-  const { store, app, now, isStopping } = options;
+  const { store, deliveries, now, isStopping } = options;
   const due = await store.dueRedeliveries(now(), MAX_REDELIVERIES);
   const storedGuids = await findStored(due, options);
   const change: (
@@ -161,7 +161,7 @@ async function requestRedeliveries(
       result.counts.delivered += 1;
     } else if (reason !== undefined) await giveUp(guid, reason);
     else {
-      const answer = await app.redeliver(attempt_id);
+      const answer = await deliveries.redeliver(attempt_id);
       if (answer.outcome === "not_found") await giveUp(guid, "GitHub no longer has this webhook.");
       else if (answer.outcome === "ok" || isRefusal(answer)) {
         await change(guid, {
