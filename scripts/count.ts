@@ -19,7 +19,9 @@ interface SourceFile {
 
 const isProduct = (path: string) =>
   /^packages\/[^/]+\/(src|bin)\/.*\.(tsx?|js|css)$/.test(path) &&
-  !/\.test(-\w+)?\.tsx?$|\/test-[^/]+$|\/contract\//.test(path);
+  !/\.test(-\w+)?\.tsx?$|\/test-[^/]+$|\bcontract(\/|\.ts$)/.test(
+    path.replace(/^packages\/contract/, ""),
+  );
 
 const listFiles = (): SourceFile[] =>
   execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "packages"], {
@@ -37,8 +39,8 @@ const inFolder = (files: readonly SourceFile[], folder: string): SourceFile[] =>
   files.filter(({ path }) => path.startsWith(`${folder}/`));
 
 /**
- * What names a capability in the code of the hub. Comments do not count, nor the list of parts, the commands and the
- * composition of routes into documents.
+ * What names a capability in the code of the hub. Comments and messages do not count, nor the lists of parts in the root
+ * folder, the commands, and former migrations.
  */
 const CAPABILITIES: Record<string, RegExp> = {
   redelivery: /redeliver/i,
@@ -46,7 +48,7 @@ const CAPABILITIES: Record<string, RegExp> = {
     /createOAuth|oauthRoutes|OAuthStore|oauth_(clients|codes|grants|refresh|device)|\/oauth\/|oauth-(endpoints|grant|html|metadata|pages|paths|routes|clients|store)/,
   "MCP Events": /mcp-events\/|events-draft|EventsDraft|"events\/(list|poll|stream|subscribe)/,
 };
-const NOT_COUNTED = /\/hub\.ts$|\/hosts\/cli\//;
+const NOT_COUNTED = /^packages\/hub\/src\/[^/]+\.ts$|\/hosts\/cli\/|\/(legacy-)?migrations\.ts$/;
 
 /** Examples of a verb and of a table of the store: the files that declare or register them. */
 const VERB = "listRedeliveries";
@@ -54,8 +56,8 @@ const TABLE = "matching_events";
 const REGISTRIES =
   /^packages\/hub\/src\/(.*\/store\/|.*(store|tables)\.ts$|hosts\/cloudflare\/store-places)/;
 
-const withoutComments = (text: string): string =>
-  text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+const withoutProse = (text: string): string =>
+  text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$|"[^"\n]* [^"\n]*"|`[^`\n]* [^`\n]*`/gm, "");
 
 const IMPORT = /\b(?:from|import) ?\(?"(\.[^"]+\.tsx?)"/g;
 
@@ -106,7 +108,7 @@ if (!isBrief)
     print(`files that execute for ${request}`, executed.length);
 const hub = inFolder(files, "packages/hub/src").map(({ path, text }) => ({
   path,
-  text: withoutComments(text),
+  text: withoutProse(text),
 }));
 for (const [name, pattern] of Object.entries(CAPABILITIES)) {
   const own = hub.filter(
