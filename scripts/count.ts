@@ -46,7 +46,7 @@ const CAPABILITIES: Record<string, RegExp> = {
   redelivery: /redeliver/i,
   "the OAuth server":
     /createOAuth|oauthRoutes|OAuthStore|oauth_(clients|codes|grants|refresh|device)|\/oauth\/|oauth-(endpoints|grant|html|metadata|pages|paths|routes|clients|store)/,
-  "MCP Events": /mcp-events\/|events-draft|EventsDraft|"events\/(list|poll|stream|subscribe)/,
+  "MCP Events": /mcp-events\/|EventsDraft|"events\/(list|poll|stream|subscribe)/,
 };
 const NOT_COUNTED = /^packages\/hub\/src\/[^/]+\.ts$|\/hosts\/cli\/|\/(legacy-)?migrations\.ts$/;
 

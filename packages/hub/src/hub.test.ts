@@ -6,11 +6,12 @@ import { TRIGGER_CALLBACK } from "./events/admit/receive-request.ts";
 import { hubSettings } from "./hosts/hub-settings.ts";
 import { createMetrics } from "./hosts/node/metrics.ts";
 import { systemTimers } from "./hosts/node/system-timers.ts";
-import { createHub, type HubOptions } from "./hub.ts";
+import { createHub } from "./hub.ts";
 import { openSqlite } from "./kernel/backends/sqlite.ts";
 import { sha256Hex, webHmacKey } from "./kernel/lib/hmac.ts";
 import { appendRequest, sampleEvent } from "./kernel/store/contract/sample.ts";
 import type { Store } from "./kernel/store/store.ts";
+import type { HubOptions } from "./part.ts";
 import { readSettings } from "./settings.ts";
 import { ensureAdminToken } from "./tokens/tokens.ts";
 

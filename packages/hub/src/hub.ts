@@ -12,32 +12,18 @@ import { createEventsPart } from "./events/part.ts";
 import { createMatchingPart } from "./flows/matching/part.ts";
 import { createFlowsPart, migrateFlows } from "./flows/part.ts";
 import { createGithubPart } from "./github/part.ts";
-import type { HostPorts, HubSettings } from "./host-ports.ts";
-import { LOCAL_TENANT } from "./kernel/access/scopes.ts";
 import { type BodyBudget, createBodyBudget } from "./kernel/http/body-budget.ts";
-import { createHostCheck } from "./kernel/http/host-check.ts";
 import type { Rejection } from "./kernel/http/ingest-outcome.ts";
-import { createIds } from "./kernel/lib/ids.ts";
-import { createSeal } from "./kernel/lib/seal.ts";
-import { reportDue } from "./kernel/lib/timers.ts";
-import { isStorageUnavailable } from "./kernel/store/storage-unavailable.ts";
-import type { Store } from "./kernel/store/store.ts";
 import { createMcpPart } from "./mcp/part.ts";
 import { createOAuthPart } from "./oauth/part.ts";
 import { createHttp } from "./operations/http.ts";
 import { createDescribeHub, createOperationsPart } from "./operations/part.ts";
-import { type Addresses, type Kernel, type Part, stopParts } from "./part.ts";
+import { type Addresses, createKernel, type HubOptions, type Part, stopParts } from "./part.ts";
 import { createPeoplePart, createPeopleService } from "./people/part.ts";
 import { createPipelinePart, type Pipeline } from "./pipeline.ts";
 import { createRedeliveryPart } from "./redelivery/part.ts";
 import { createTenantsPart } from "./tenants/part.ts";
 import { createTokensPart } from "./tokens/part.ts";
-
-export interface HubOptions {
-  store: Store;
-  ports: HostPorts;
-  settings: HubSettings;
-}
 
 export interface Hub {
   /** Handles a webhook or a callback: a request for which `isIngestPath` is true. */
@@ -78,7 +64,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     tenancy: github.tenancy,
     receive: (request) => pipeline.receive(request),
     append,
-    followRun: (...request) => flows.calls.follow(...request),
+    followRun: (...request) => flows.followRun(...request),
   });
   const matching = createMatchingPart(kernel, events.inbox);
   const pipeline = createPipelinePart(kernel, events, matching);
@@ -142,28 +128,5 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       closing.abort();
       await stopParts(parts, { timers: ports.timers, timeoutMs, closeServer });
     },
-  };
-}
-
-function createKernel(
-  { store, ports, settings }: HubOptions,
-  closing: AbortSignal,
-  addresses: Promise<Addresses>,
-): Kernel {
-  const { log, wakeAt } = ports;
-  const timers = wakeAt ? reportDue(ports.timers, wakeAt) : ports.timers;
-  return {
-    store,
-    ports: { ...ports, timers },
-    settings,
-    seal: createSeal(settings.sealKey, settings.formerSealKeys),
-    newId: createIds(),
-    onError(error) {
-      if (!isStorageUnavailable(error)) log.error({ err: error }, "unexpected error");
-    },
-    checkHost: createHostCheck(settings),
-    tenant: settings.tenancy === "single" ? LOCAL_TENANT : undefined,
-    closing,
-    addresses,
   };
 }

@@ -71,8 +71,6 @@ const NOT_MOVED: string[] = [
   "events/store/append-events.ts → flows/runs/store/run-usage.ts",
   "events/retention/sweep.ts → flows/runs/store/read-runs.ts",
   "events/retention/sweep.ts → flows/runs/store/run-usage.ts",
-  "events/live/tab-stream.ts → flows/runs/follow-run.ts",
-  "events/live/tab-stream.ts → flows/views.ts",
   "events/inbox/event-list-routes.ts → flows/matching/explain.ts",
   "events/inbox/event-routes.ts → flows/matching/explain.ts",
   "events/inbox/inbox-routes.ts → described-routes.ts",

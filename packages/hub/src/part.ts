@@ -1,12 +1,15 @@
 /** What a capability is to the hub. `part.ts` in the folder of a capability creates it. */
 import type { Hono } from "hono";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
-import type { HostCheck } from "./kernel/http/host-check.ts";
+import { LOCAL_TENANT } from "./kernel/access/scopes.ts";
+import { createHostCheck, type HostCheck } from "./kernel/http/host-check.ts";
 import type { Route, RouteDescription } from "./kernel/http/route.ts";
-import type { Seal } from "./kernel/lib/seal.ts";
-import type { Timers } from "./kernel/lib/timers.ts";
+import { createIds } from "./kernel/lib/ids.ts";
+import { createSeal, type Seal } from "./kernel/lib/seal.ts";
+import { reportDue, type Timers } from "./kernel/lib/timers.ts";
 import { withTimeout } from "./kernel/lib/with-timeout.ts";
 import type { McpOffer } from "./kernel/mcp/offer.ts";
+import { isStorageUnavailable } from "./kernel/store/storage-unavailable.ts";
 import type { Store } from "./kernel/store/store.ts";
 
 export interface Part {
@@ -33,11 +36,15 @@ export interface Addresses {
   publicUrl: string;
 }
 
-/** What every part gets. */
-export interface Kernel {
+/** What the host passes to the hub. */
+export interface HubOptions {
   store: Store;
   ports: HostPorts;
   settings: HubSettings;
+}
+
+/** What every part gets. */
+export interface Kernel extends HubOptions {
   seal: Seal;
   newId: () => string;
   onError: (error: unknown) => void;
@@ -48,6 +55,29 @@ export interface Kernel {
   closing: AbortSignal;
   /** Resolves when the hub has started. */
   addresses: Promise<Addresses>;
+}
+
+export function createKernel(
+  { store, ports, settings }: HubOptions,
+  closing: AbortSignal,
+  addresses: Promise<Addresses>,
+): Kernel {
+  const { log, wakeAt } = ports;
+  const timers = wakeAt ? reportDue(ports.timers, wakeAt) : ports.timers;
+  return {
+    store,
+    ports: { ...ports, timers },
+    settings,
+    seal: createSeal(settings.sealKey, settings.formerSealKeys),
+    newId: createIds(),
+    onError(error) {
+      if (!isStorageUnavailable(error)) log.error({ err: error }, "unexpected error");
+    },
+    checkHost: createHostCheck(settings),
+    tenant: settings.tenancy === "single" ? LOCAL_TENANT : undefined,
+    closing,
+    addresses,
+  };
 }
 
 /**

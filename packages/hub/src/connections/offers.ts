@@ -1,7 +1,7 @@
 /** Lists what a server offers: its tools, its triggers, and its event types of the MCP Events draft. */
 import { isObject, type JsonObject, type JsonSchema } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import { METHODS } from "../events/deliveries/events-draft.ts";
+import { METHODS } from "../events/mcp-events/protocol.ts";
 import type { OfferedTool, OfferedTrigger, Offers } from "../kernel/store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { Exchange } from "./exchange.ts";

@@ -9,7 +9,7 @@ import {
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { z } from "zod";
-import { NOTIFICATIONS } from "../events/deliveries/events-draft.ts";
+import { NOTIFICATIONS } from "../events/mcp-events/protocol.ts";
 import { backoffMs } from "../kernel/lib/backoff.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
 import type { Connection } from "../kernel/store/connection-store.ts";

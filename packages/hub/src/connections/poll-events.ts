@@ -4,7 +4,7 @@
  * are detected as duplicates by their ids.
  */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { METHODS, polledOccurrence, pollResult } from "../events/deliveries/events-draft.ts";
+import { METHODS, polledOccurrence, pollResult } from "../events/mcp-events/protocol.ts";
 import type { Offers, TriggerSubscription } from "../kernel/store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { Poll } from "./poll-subscription.ts";

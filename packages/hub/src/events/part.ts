@@ -107,7 +107,7 @@ export function createEventsPart(
       const { inboxOffer } = await import("./inbox/inbox-offer.ts");
       const offer = inboxOffer({ inbox, waits });
       if (!mcpEvents) return offer;
-      const { eventsOffer } = await import("./mcp-events/add-events-draft.ts");
+      const { eventsOffer } = await import("./mcp-events/events-offer.ts");
       return { ...offer, ...eventsOffer(mcpEvents.context) };
     },
     start() {

@@ -1,5 +1,6 @@
 /** Flows: their editing, runs and tools. */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import type { LiveStreamsOptions } from "../events/live/live-streams.ts";
 import { once } from "../kernel/lib/once.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
 import type { Kernel, Part } from "../part.ts";
@@ -26,10 +27,13 @@ import { createTicker } from "./runs/ticker.ts";
 import { secretRoutes } from "./secrets/secret-routes.ts";
 import { createFindSecretUses } from "./secrets/secret-uses.ts";
 import type { AppServers } from "./tools/app-server.ts";
+import { viewRun, viewStep } from "./views.ts";
 
 export interface FlowsPart extends Part {
   flows: Flows;
   calls: ToolCalls;
+  /** Follows a run; yields its changes as the API returns them. */
+  followRun: LiveStreamsOptions["followRun"];
   /** The MCP servers of apps. */
   appServers: AppServers;
 }
@@ -124,6 +128,10 @@ export function createFlowsPart(
   return {
     flows,
     calls,
+    async *followRun(...request) {
+      for await (const { run, steps } of calls.follow(...request))
+        yield { run: viewRun(run), steps: steps.map(viewStep) };
+    },
     appServers,
     routes: [
       ...editingRoutes({ store, flows, seal, tenancy, newId, now }),

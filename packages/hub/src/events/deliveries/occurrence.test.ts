@@ -9,7 +9,7 @@ import {
   sampleEvent,
 } from "../../kernel/store/contract/sample.ts";
 import type { NewEvent } from "../../kernel/store/store.ts";
-import { MAX_BODY_BYTES, payloadSchema } from "./events-draft.ts";
+import { MAX_BODY_BYTES, payloadSchema } from "../mcp-events/protocol.ts";
 import { toOccurrence } from "./occurrence.ts";
 
 async function occurrenceOf(fields: Partial<NewEvent>) {

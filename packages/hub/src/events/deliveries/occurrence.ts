@@ -2,9 +2,9 @@
 
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import type { EventRow, Store } from "../../kernel/store/store.ts";
+import { MAX_BODY_BYTES, type Occurrence } from "../mcp-events/protocol.ts";
 import { readPayload } from "../sources/read-payload.ts";
 import { eventName } from "./event-filter.ts";
-import { MAX_BODY_BYTES, type Occurrence } from "./events-draft.ts";
 
 /** Includes the payload unless the occurrence would exceed the size limit of a webhook. */
 export async function toOccurrence(

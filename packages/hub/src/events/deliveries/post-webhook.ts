@@ -2,7 +2,7 @@
 import type { GuardedFetch, OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import type { MakeHmacKey } from "../../kernel/lib/hmac.ts";
-import { type Envelope, type Occurrence, SUBSCRIPTION_HEADER } from "./events-draft.ts";
+import { type Envelope, type Occurrence, SUBSCRIPTION_HEADER } from "../mcp-events/protocol.ts";
 import { signWebhook } from "./standard-webhook.ts";
 
 const MAX_RESPONSE_BYTES = 64 * 1024;

@@ -1,6 +1,6 @@
 /** Makes one attempt to send a message to an endpoint, and interprets the response. */
 import type { OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
-import type { Envelope, Occurrence } from "./events-draft.ts";
+import type { Envelope, Occurrence } from "../mcp-events/protocol.ts";
 import type { Endpoint, PostWebhook } from "./post-webhook.ts";
 
 export type SendResult =

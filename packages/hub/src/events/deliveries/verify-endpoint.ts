@@ -1,7 +1,7 @@
 /** Verifies that an endpoint agrees to receive webhooks: it must return a challenge. */
 import { OutboundError, type OutboundErrorCode } from "@signalbox/rules/flows/outbound.ts";
 import { equalBytes, utf8 } from "../../kernel/lib/bytes.ts";
-import type { CallbackReason } from "./events-draft.ts";
+import type { CallbackReason } from "../mcp-events/protocol.ts";
 import type { Endpoint, PostWebhook } from "./post-webhook.ts";
 
 export type Verification =

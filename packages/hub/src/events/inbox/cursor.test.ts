@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { MAX_TENANTS } from "../../kernel/access/scopes.ts";
 import { tenantsError } from "../../tokens/tokens.ts";
-import { pollParams } from "../deliveries/events-draft.ts";
+import { pollParams } from "../mcp-events/protocol.ts";
 import { decodeCursor, encodeCursor, predatesFailover } from "./cursor.ts";
 import { inboxTools } from "./inbox-tools.ts";
 

@@ -5,8 +5,6 @@
  * are sent when it drains.
  */
 
-import type { RunChange } from "../../flows/runs/follow-run.ts";
-import { viewRun, viewStep } from "../../flows/views.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
 import type { EventRow, Store } from "../../kernel/store/store.ts";
@@ -16,10 +14,16 @@ import type { Feed, Follower } from "./feed.ts";
 import type { LiveConnection } from "./live-streams.ts";
 import type { TabTopics } from "./tab-topics.ts";
 
+/** A run as the API returns it, with its new and changed steps. */
+interface RunView {
+  run: { input: unknown };
+  steps: readonly object[];
+}
+
 export interface TabStreamOptions {
   feed: Feed;
   store: Pick<Store, "subscribe">;
-  followRun(tenant: string, run: string, signal: AbortSignal): AsyncGenerator<RunChange, void>;
+  followRun(tenant: string, run: string, signal: AbortSignal): AsyncGenerator<RunView, void>;
   timers: Pick<Timers, "after">;
   onError: (error: unknown) => void;
 }
@@ -130,8 +134,8 @@ export async function followTab(
     for await (const { run, steps } of followRun(tenant, id, stopping.signal)) {
       while (isFull() && !stopping.signal.aborted) await drained.promise;
       if (stopping.signal.aborted) return;
-      const { input: _, ...withoutInput } = viewRun(run);
-      const data = { ...(isFirst ? viewRun(run) : withoutInput), steps: steps.map(viewStep) };
+      const { input: _, ...withoutInput } = run;
+      const data = { ...(isFirst ? run : withoutInput), steps };
       connection.send(frame("run_step", { run: id, ...data }));
       isFirst = false;
     }

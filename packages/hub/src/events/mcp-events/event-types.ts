@@ -13,10 +13,10 @@ import {
   type Narrowing,
   toEventFilter,
 } from "../deliveries/event-filter.ts";
-import { argumentsSchema, payloadSchema } from "../deliveries/events-draft.ts";
 import { githubTypes } from "../sources/github-types.ts";
 import { sources } from "../sources/index.ts";
 import { EventsError } from "./events-error.ts";
+import { argumentsSchema, payloadSchema } from "./protocol.ts";
 
 const DECLARED: Readonly<Record<string, readonly string[]>> = { github: githubTypes };
 const titles = new Map(sources.map(({ id, title }) => [id, title]));

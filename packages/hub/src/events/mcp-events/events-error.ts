@@ -1,4 +1,4 @@
-import { type CallbackReason, CODES } from "../deliveries/events-draft.ts";
+import { type CallbackReason, CODES } from "./protocol.ts";
 
 interface Details {
   notFound: { kind: "event" | "subscription" };

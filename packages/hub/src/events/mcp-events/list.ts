@@ -3,9 +3,9 @@
 import type { z } from "zod";
 import type { Access } from "../../kernel/access/authorizer.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { listParams } from "../deliveries/events-draft.ts";
 import type { EventsContext } from "./context.ts";
 import { declaredTypes, type EventType, isDeclared, viewEventType } from "./event-types.ts";
+import type { listParams } from "./protocol.ts";
 
 const PAGE_SIZE = 100;
 const CURSOR_PREFIX = "after:";

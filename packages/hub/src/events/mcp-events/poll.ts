@@ -1,11 +1,11 @@
 /** `events/poll`. It is stateless: the client's cursor is the only state. */
 import type { z } from "zod";
-import { MAX_BODY_BYTES, type Occurrence, type pollParams } from "../deliveries/events-draft.ts";
 import { toOccurrence } from "../deliveries/occurrence.ts";
 import { findStart, readLog } from "../deliveries/read-log.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
 import type { EventsContext, EventsRequestContext } from "./context.ts";
 import { findType } from "./event-types.ts";
+import { MAX_BODY_BYTES, type Occurrence, type pollParams } from "./protocol.ts";
 
 /** A page ends early, with `hasMore`, when its payloads exceed this size. */
 const MAX_BYTES = 4 * 1024 * 1024;

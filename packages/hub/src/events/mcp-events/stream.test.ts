@@ -13,8 +13,8 @@ import {
 } from "../../kernel/store/contract/sample.ts";
 import type { Store } from "../../kernel/store/store.ts";
 import { createToken } from "../../tokens/tokens.ts";
-import { streamParams } from "../deliveries/events-draft.ts";
 import { createFeed } from "../live/feed.ts";
+import { streamParams } from "./protocol.ts";
 import { createEventStreams, type StreamOptions, streamEvents } from "./stream.ts";
 
 interface Notification {

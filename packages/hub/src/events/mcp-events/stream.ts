@@ -8,13 +8,6 @@
 import { TOO_MANY_STREAMS } from "../../kernel/access/stream-slots.ts";
 import type { EventRow } from "../../kernel/store/store.ts";
 import { matchesFilter } from "../deliveries/event-filter.ts";
-import {
-  CODES,
-  HEARTBEAT_MS,
-  NOTIFICATIONS,
-  type StreamParams,
-  SUBSCRIPTION_ID,
-} from "../deliveries/events-draft.ts";
 import { toOccurrence } from "../deliveries/occurrence.ts";
 import { findStart } from "../deliveries/read-log.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
@@ -22,6 +15,13 @@ import type { Follower } from "../live/feed.ts";
 import type { EventsContext, EventsRequestContext } from "./context.ts";
 import { findType, watchTypes } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";
+import {
+  CODES,
+  HEARTBEAT_MS,
+  NOTIFICATIONS,
+  type StreamParams,
+  SUBSCRIPTION_ID,
+} from "./protocol.ts";
 
 export interface StreamOptions {
   heartbeatMs?: number;

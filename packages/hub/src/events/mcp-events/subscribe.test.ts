@@ -4,8 +4,8 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { START } from "../../kernel/store/contract/sample.ts";
-import { subscribeParams } from "../deliveries/events-draft.ts";
 import type { PostWebhook } from "../deliveries/post-webhook.ts";
+import { subscribeParams } from "./protocol.ts";
 import { createSubscriber, type SubscriberOptions } from "./subscribe.ts";
 
 const access = {

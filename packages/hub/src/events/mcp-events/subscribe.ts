@@ -12,13 +12,13 @@ import { createSemaphore } from "../../kernel/lib/semaphore.ts";
 import { parseOutboundUrl } from "../../kernel/outbound/outbound-url.ts";
 import type { Store, Subscription } from "../../kernel/store/store.ts";
 import type { Narrowing } from "../deliveries/event-filter.ts";
-import type { SubscribeParams, UnsubscribeParams } from "../deliveries/events-draft.ts";
 import type { PostWebhook } from "../deliveries/post-webhook.ts";
 import { findStart } from "../deliveries/read-log.ts";
 import { verifyEndpoint } from "../deliveries/verify-endpoint.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
 import { findType } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";
+import type { SubscribeParams, UnsubscribeParams } from "./protocol.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

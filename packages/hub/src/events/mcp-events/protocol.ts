@@ -4,9 +4,9 @@
  * The file is not in `mcp/`, because webhook deliveries send the same messages.
  */
 import { z } from "zod";
+import { webhookSecretError } from "../deliveries/standard-webhook.ts";
 import { MAX_CURSOR } from "../inbox/cursor.ts";
 import { summaryFields } from "../inbox/event-schema.ts";
-import { webhookSecretError } from "./standard-webhook.ts";
 
 /** The capability that the hub declares as an MCP server. */
 export const eventsCapability = { events: { listChanged: true } };

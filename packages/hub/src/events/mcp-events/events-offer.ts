@@ -7,6 +7,10 @@ import { backPressureOf } from "../../kernel/mcp/back-pressure.ts";
 import type { McpOffer } from "../../kernel/mcp/offer.ts";
 import { requestContextOf } from "../../kernel/mcp/request-context.ts";
 import { toProtocolError } from "../../kernel/mcp/sdk-errors.ts";
+import type { EventsContext, EventsRequestContext } from "./context.ts";
+import { EventsError } from "./events-error.ts";
+import { listEventTypes } from "./list.ts";
+import { pollEvents } from "./poll.ts";
 import {
   CODES,
   eventsCapability,
@@ -16,11 +20,7 @@ import {
   streamParams,
   subscribeParams,
   unsubscribeParams,
-} from "../deliveries/events-draft.ts";
-import type { EventsContext, EventsRequestContext } from "./context.ts";
-import { EventsError } from "./events-error.ts";
-import { listEventTypes } from "./list.ts";
-import { pollEvents } from "./poll.ts";
+} from "./protocol.ts";
 import { type Exchange, streamEvents } from "./stream.ts";
 
 const anyParams = z.looseObject({});
