@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
+import { storeDefinition } from "../packages/hub/src/store.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";
 import { type HubProcess, startHub } from "./hub-process.ts";
 import { seed } from "./seed.ts";
@@ -21,7 +22,7 @@ export async function startAgentHub(options: AgentHubOptions): Promise<AgentHub>
   const { cli, pending = 0 } = options;
   const data = makeFolder();
   if (pending > 0) {
-    const store = openSqlite(join(data, "signalbox.db"));
+    const store = openSqlite(storeDefinition, join(data, "signalbox.db"));
     await seed(store, pending);
     await store.close();
   }

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import pg from "pg";
 import { openPostgres } from "../packages/hub/src/kernel/backends/postgres.ts";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
-import type { Store } from "../packages/hub/src/kernel/store/store.ts";
 import { createStoreCache, type StoreCache } from "../packages/hub/src/kernel/store/store-cache.ts";
+import type { Store } from "../packages/hub/src/store.ts";
+import { storeDefinition } from "../packages/hub/src/store.ts";
 import { createDatabase, startPostgres } from "../test/support/postgres.ts";
 import type { Backend } from "./benchmark.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";
@@ -89,7 +90,7 @@ function sqliteEngine(): Engine {
       folders.push(folder);
       const cache = createStoreCache();
       return {
-        store: openSqlite(join(folder, "signalbox.db"), { cache }),
+        store: openSqlite(storeDefinition, join(folder, "signalbox.db"), { cache }),
         cache,
         runMaintenance: async () =>
           readdirSync(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0),
@@ -107,7 +108,7 @@ async function postgresEngine(): Promise<Engine> {
     async open() {
       const url = await createDatabase(server.url);
       const cache = createStoreCache();
-      const store = await openPostgres(url, { cache });
+      const store = await openPostgres(storeDefinition, url, { cache });
       return { store, cache, runMaintenance: () => vacuumPostgres(url) };
     },
     stop: () => server.stop(),

@@ -3,6 +3,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
 import { randomSecret } from "../packages/hub/src/kernel/lib/random-secret.ts";
+import { storeDefinition } from "../packages/hub/src/store.ts";
 import { flowNode, publishFlow } from "./flow-engine.ts";
 import type { LoadPlan } from "./load.ts";
 import { makePayloads } from "./payloads.ts";
@@ -14,7 +15,7 @@ const CONNECTION = "bench-aaaaaa";
 
 /** Adds a connection with an active trigger to a data folder; returns a valid token for callbacks. */
 export async function prepareCallbacks(data: string): Promise<string> {
-  const store = openSqlite(join(data, "signalbox.db"));
+  const store = openSqlite(storeDefinition, join(data, "signalbox.db"));
   const token = randomSecret("sbcb_");
   try {
     await store.putTenant({ id: TENANT, at: 1 });

@@ -5,11 +5,11 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { createConnections } from "../packages/hub/src/connections/create-connections.ts";
 import { createIdentity } from "../packages/hub/src/connections/identity.ts";
+import type { Connection } from "../packages/hub/src/connections/model.ts";
 import { openClient } from "../packages/hub/src/connections/open-client.ts";
 import { createGuardedWebFetch } from "../packages/hub/src/hosts/node/guarded-web-fetch.ts";
 import { systemTimers } from "../packages/hub/src/hosts/node/system-timers.ts";
 import { BoundedMap } from "../packages/hub/src/kernel/lib/bounded-map.ts";
-import type { Connection } from "../packages/hub/src/kernel/store/connection-store.ts";
 import { startBaseline } from "./baseline-process.ts";
 import type { Options, Result } from "./benchmark.ts";
 import { percentile, relativeTo, type Spread, sorted, spread } from "./statistics.ts";

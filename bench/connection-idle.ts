@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
+import { storeDefinition } from "../packages/hub/src/store.ts";
 import { startBaseline } from "./baseline-process.ts";
 import type { Options, Result } from "./benchmark.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";
@@ -81,7 +82,7 @@ export async function measureIdle({
 }
 
 async function addConnections(data: string, count: number, url: string): Promise<void> {
-  const store = openSqlite(join(data, "signalbox.db"));
+  const store = openSqlite(storeDefinition, join(data, "signalbox.db"));
   await store.putTenant({ id: TENANT, at: Date.now() });
   for (let at = 0; at < count; at += 1)
     await store.createConnection(

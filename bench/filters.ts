@@ -6,7 +6,8 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
-import type { Store } from "../packages/hub/src/kernel/store/store.ts";
+import type { Store } from "../packages/hub/src/store.ts";
+import { storeDefinition } from "../packages/hub/src/store.ts";
 import type { Benchmark, Goal } from "./benchmark.ts";
 import { makeFolder, removeFolder, stopProcess, trackProcess } from "./cleanup.ts";
 import { flowNode, publishFlow } from "./flow-engine.ts";
@@ -47,7 +48,7 @@ interface Round {
 export const filters: Benchmark = async ({ quick, hub: path, reportProgress }) => {
   const load = startLoad();
   const data = makeFolder();
-  const store = openSqlite(join(data, "signalbox.db"));
+  const store = openSqlite(storeDefinition, join(data, "signalbox.db"));
   const flows = new Map<Kind, string>();
   for (const kind of KINDS)
     flows.set(

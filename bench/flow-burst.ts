@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
+import { type Store, storeDefinition } from "../packages/hub/src/store.ts";
 import type { Options, Result } from "./benchmark.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";
 import { flowNode, publishFlow } from "./flow-engine.ts";
@@ -24,7 +25,7 @@ export async function measureBurst(options: Options, cli: string, load: Load): P
   const hubs: HubProcess[] = [];
   const rounds: { without: Measurement; with: Measurement; seconds: number }[] = [];
   try {
-    const store = openSqlite(join(folders[1], "signalbox.db"));
+    const store = openSqlite(storeDefinition, join(folders[1], "signalbox.db"));
     const nodes = [
       flowNode("on", "Event", { source: "github", type: "issues" }),
       flowNode("shape", "Transform", { expression: '{ "number": input.data.issue.number }' }),
@@ -87,7 +88,7 @@ export async function measureBurst(options: Options, cli: string, load: Load): P
   };
 }
 
-async function waitForAllRuns(store: ReturnType<typeof openSqlite>): Promise<void> {
+async function waitForAllRuns(store: Store): Promise<void> {
   for (;;) {
     const [queued, running, failed] = await Promise.all(
       (["queued", "running", "failed"] as const).map((status) =>

@@ -5,16 +5,17 @@ import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { triggersOf } from "../packages/hub/src/flows/editing/triggers.ts";
+import type { NewTrigger } from "../packages/hub/src/flows/model.ts";
 import { loadInput } from "../packages/hub/src/flows/runs/load-input.ts";
+import type { ImmediateRun } from "../packages/hub/src/flows/runs/model.ts";
 import { createNodeServices } from "../packages/hub/src/flows/runs/node-services.ts";
 import { createRunner, type Runner } from "../packages/hub/src/flows/runs/runner.ts";
 import { noAgent } from "../packages/hub/src/flows/runs/test-agent.ts";
 import { createSandbox } from "../packages/hub/src/hosts/node/sandbox.ts";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
 import { createIds } from "../packages/hub/src/kernel/lib/ids.ts";
-import type { NewTrigger } from "../packages/hub/src/kernel/store/flow-store.ts";
-import type { ImmediateRun } from "../packages/hub/src/kernel/store/run-store.ts";
-import type { Store } from "../packages/hub/src/kernel/store/store.ts";
+import type { Store } from "../packages/hub/src/store.ts";
+import { storeDefinition } from "../packages/hub/src/store.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";
 import { TENANT } from "./seed.ts";
 
@@ -31,7 +32,7 @@ export interface Engine {
 
 export function openEngine(): Engine {
   const folder = makeFolder();
-  const store = openSqlite(join(folder, "signalbox.db"));
+  const store = openSqlite(storeDefinition, join(folder, "signalbox.db"));
   const sandbox = createSandbox();
   const throwUnexpected = () => {
     throw new Error("unexpected call");

@@ -1,6 +1,7 @@
 /** Time to match one event with growing numbers of stored triggers, one of which fires. */
+
+import type { NewEvent } from "../packages/hub/src/events/model.ts";
 import { createMatcher } from "../packages/hub/src/flows/matching/matcher.ts";
-import type { NewEvent } from "../packages/hub/src/kernel/store/store.ts";
 import type { Options, Result } from "./benchmark.ts";
 import { type Engine, flowNode, newId, openEngine, publishFlow } from "./flow-engine.ts";
 import { makePayloads } from "./payloads.ts";

@@ -6,7 +6,8 @@
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
-import type { Store } from "../packages/hub/src/kernel/store/store.ts";
+import type { Store } from "../packages/hub/src/store.ts";
+import { storeDefinition } from "../packages/hub/src/store.ts";
 import { createToken } from "./agent-hub.ts";
 import { startBaseline } from "./baseline-process.ts";
 import type { Options, Result } from "./benchmark.ts";
@@ -45,7 +46,7 @@ export async function measureTools(options: Options, cli: string, load: Load): P
   const lists: ListTimes[] = [];
   let isValid = true;
   try {
-    const store = openSqlite(join(data, "signalbox.db"));
+    const store = openSqlite(storeDefinition, join(data, "signalbox.db"));
     for (const size of SIZES) {
       reportProgress(`flows: tools: storing ${figure(size)}`);
       await storeTools(store, appOf(size), size);

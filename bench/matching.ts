@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { createMatcher } from "../packages/hub/src/flows/matching/matcher.ts";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
+import { storeDefinition } from "../packages/hub/src/store.ts";
 import { startHealthProbe } from "../test/support/start-health-probe.ts";
 import { createToken } from "./agent-hub.ts";
 import type { Benchmark } from "./benchmark.ts";
@@ -163,7 +164,7 @@ const EMPTY = (): Omit<Line, "flows" | "planned"> => ({
 
 /** Publishes the flows, and returns the time to plan an event. */
 async function storeFlows(data: string, flows: number, quick: boolean): Promise<number[]> {
-  const store = openSqlite(join(data, "signalbox.db"));
+  const store = openSqlite(storeDefinition, join(data, "signalbox.db"));
   try {
     for (let at = 0; at < flows; at += 1) await publishFlow(store, [eventNode(at)]);
     const evaluate = () => Promise.reject(new Error("unexpected evaluation"));

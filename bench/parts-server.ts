@@ -14,6 +14,7 @@ import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
 import { decodeObject } from "../packages/hub/src/kernel/http/decode.ts";
 import { createIds } from "../packages/hub/src/kernel/lib/ids.ts";
 import { createGroupCommit } from "../packages/hub/src/kernel/store/group-commit.ts";
+import { storeDefinition } from "../packages/hub/src/store.ts";
 import { TENANT } from "./seed.ts";
 import { SECRET } from "./signed-webhooks.ts";
 
@@ -22,7 +23,7 @@ const parts = Number(count);
 const key = createSecretKey(Buffer.from(SECRET));
 const newId = createIds();
 const group = createGroupCommit({
-  store: openSqlite(join(folder, "parts.db")),
+  store: openSqlite(storeDefinition, join(folder, "parts.db")),
   quota: null,
   defer: setImmediate,
 });

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { openPostgres } from "../packages/hub/src/kernel/backends/postgres.ts";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
+import { storeDefinition } from "../packages/hub/src/store.ts";
 import { createDatabase, startPostgres } from "../test/support/postgres.ts";
 import type { Backend, Benchmark, Goal, Options, Result } from "./benchmark.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";
@@ -74,7 +75,9 @@ async function measure(
   const server = backend === "postgres" ? await startPostgres() : undefined;
   const databaseUrl = server && (await createDatabase(server.url));
   const file = join(data, "signalbox.db");
-  const store = databaseUrl ? await openPostgres(databaseUrl) : openSqlite(file);
+  const store = databaseUrl
+    ? await openPostgres(storeDefinition, databaseUrl)
+    : openSqlite(storeDefinition, file);
   const hubs: HubProcess[] = [];
   try {
     reportProgress(`retention: ${backend}: storing ${count} events`);

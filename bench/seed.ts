@@ -1,8 +1,9 @@
 /** Stores a backlog of pending events, as the hub does, in large batches. */
 import { randomUUID } from "node:crypto";
+import type { AppendRequest, NewEvent } from "../packages/hub/src/events/model.ts";
 import { LOCAL_TENANT } from "../packages/hub/src/kernel/access/scopes.ts";
 import { createIds } from "../packages/hub/src/kernel/lib/ids.ts";
-import type { AppendRequest, NewEvent, Store } from "../packages/hub/src/kernel/store/store.ts";
+import type { Store } from "../packages/hub/src/store.ts";
 import { makePayloads } from "./payloads.ts";
 
 export const TENANT = LOCAL_TENANT;

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { openPostgres } from "../packages/hub/src/kernel/backends/postgres.ts";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
+import { storeDefinition } from "../packages/hub/src/store.ts";
 import type { LoadPlan, LoadReport } from "./load.ts";
 
 /** Returns the complete delivery ids of the webhooks that got a 2xx response. */
@@ -35,8 +36,8 @@ export async function checkStored(
 ): Promise<StoredCheck> {
   const store =
     databaseUrl === undefined
-      ? openSqlite(join(data, "signalbox.db"))
-      : await openPostgres(databaseUrl);
+      ? openSqlite(storeDefinition, join(data, "signalbox.db"))
+      : await openPostgres(storeDefinition, databaseUrl);
   const stored = new Set<string>();
   let events = 0;
   for (let cursor: number | undefined = 0; cursor !== undefined; ) {

@@ -9,7 +9,8 @@ import { join } from "node:path";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { openPostgres } from "../packages/hub/src/kernel/backends/postgres.ts";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
-import type { Store } from "../packages/hub/src/kernel/store/store.ts";
+import type { Store } from "../packages/hub/src/store.ts";
+import { storeDefinition } from "../packages/hub/src/store.ts";
 import { deliver } from "../test/support/deliver.ts";
 import { createDatabase, startPostgres } from "../test/support/postgres.ts";
 import type { Benchmark, Goal, Options, Result } from "./benchmark.ts";
@@ -84,8 +85,8 @@ async function withHubs<Value>(
   const server = backend === "postgres" ? await startPostgres() : undefined;
   const databaseUrl = server && (await createDatabase(server.url));
   const store = databaseUrl
-    ? await openPostgres(databaseUrl)
-    : openSqlite(join(data, "signalbox.db"));
+    ? await openPostgres(storeDefinition, databaseUrl)
+    : openSqlite(storeDefinition, join(data, "signalbox.db"));
   const hubs: HubProcess[] = [];
   try {
     const flowIds: string[] = [];

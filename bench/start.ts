@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
+import { storeDefinition } from "../packages/hub/src/store.ts";
 import type { Benchmark } from "./benchmark.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";
 import { findCli, startHub } from "./hub-process.ts";
@@ -29,7 +30,7 @@ export const start: Benchmark = async ({ quick, hub: cliPath, reportProgress }) 
   const existing = makeFolder();
   const lines: Line[] = [];
   try {
-    const store = openSqlite(join(existing, "signalbox.db"));
+    const store = openSqlite(storeDefinition, join(existing, "signalbox.db"));
     await seed(store, EXISTING_EVENTS);
     await store.close();
     await (await startHub({ cli, name: "hub", data: existing })).stop(); // creates its key and token

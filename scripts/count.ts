@@ -50,11 +50,12 @@ const CAPABILITIES: Record<string, RegExp> = {
 };
 const NOT_COUNTED = /^packages\/hub\/src\/[^/]+\.ts$|\/hosts\/cli\/|\/(legacy-)?migrations\.ts$/;
 
-/** Examples of a verb and of a table of the store: the files that declare or register them. */
-const VERB = "listRedeliveries";
-const TABLE = "matching_events";
-const REGISTRIES =
-  /^packages\/hub\/src\/(.*\/store\/|.*(store|tables)\.ts$|hosts\/cloudflare\/store-places)/;
+/** Examples of a verb and of a table of the store: what declares or registers them. */
+const DECLARATIONS = {
+  "method of the store (listRedeliveries)": /^\s*(export const )?listRedeliveries( =|:|\()/m,
+  "table (matching_events)":
+    /CREATE TABLE matching_events|^\s*name: "matching_events"|[a-zA-Z]\("matching_events"/m,
+};
 
 const withoutProse = (text: string): string =>
   text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$|"[^"\n]* [^"\n]*"|`[^`\n]* [^`\n]*`/gm, "");
@@ -118,14 +119,9 @@ for (const [name, pattern] of Object.entries(CAPABILITIES)) {
   print(`folders of the hub that hold ${name}`, `${folders.size} (${own.length} files)`);
   printPaths(own.map(({ path }) => path));
 }
-const registries = hub.filter(({ path }) => REGISTRIES.test(path));
-for (const [what, word] of [
-  ["method of the store", VERB],
-  ["table", TABLE],
-] as const) {
-  const isVerbFile = ({ path }: SourceFile) => what === "table" && /\/verbs\//.test(path);
-  const found = registries.filter((file) => file.text.includes(word) && !isVerbFile(file));
-  print(`files that a ${what} touches (${word})`, found.length);
+for (const [what, pattern] of Object.entries(DECLARATIONS)) {
+  const found = hub.filter(({ text }) => pattern.test(text));
+  print(`files that a ${what} touches`, found.length);
   printPaths(found.map(({ path }) => path));
 }
 print(

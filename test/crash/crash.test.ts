@@ -7,7 +7,8 @@ import { Agent, request } from "node:http";
 import { describe, expect, inject, it } from "vitest";
 import { openPostgres } from "../../packages/hub/src/kernel/backends/postgres.ts";
 import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
-import type { Store } from "../../packages/hub/src/kernel/store/store.ts";
+import type { Store } from "../../packages/hub/src/store.ts";
+import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
 import { loadOf } from "../support/load.ts";
 import { createDatabase } from "../support/postgres.ts";
@@ -164,18 +165,18 @@ async function killRepeatedly(
 
 describe("a hub that is killed at random moments", () => {
   it("loses and duplicates no event on SQLite", { timeout: 600_000 }, () =>
-    killRepeatedly({}, async (data) => openSqlite(`${data}/signalbox.db`)),
+    killRepeatedly({}, async (data) => openSqlite(storeDefinition, `${data}/signalbox.db`)),
   );
 
   it("loses and duplicates no event on PostgreSQL", { timeout: 600_000 }, async () => {
     const url = await createDatabase(inject("postgresUrl"));
-    await killRepeatedly({ DATABASE_URL: url }, () => openPostgres(url));
+    await killRepeatedly({ DATABASE_URL: url }, () => openPostgres(storeDefinition, url));
   });
 
   it("loses and duplicates no event on workerd", { timeout: 600_000 }, () =>
     killRepeatedly(
       { SIGNALBOX_TOKEN: "the-admin-of-this-test" },
-      async (data) => openSqlite(objectFile(data, "WebhookStore")),
+      async (data) => openSqlite(storeDefinition, objectFile(data, "WebhookStore")),
       { start: startWorkerProcess, kills: WORKERD_KILLS },
     ),
   );

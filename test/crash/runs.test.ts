@@ -11,7 +11,8 @@ import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { openPostgres } from "../../packages/hub/src/kernel/backends/postgres.ts";
 import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import { allSteps } from "../../packages/hub/src/kernel/store/contract/run-sample.ts";
-import type { Store } from "../../packages/hub/src/kernel/store/store.ts";
+import type { Store } from "../../packages/hub/src/store.ts";
+import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
 import { createMigratedDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
@@ -182,7 +183,7 @@ describe("runs", () => {
     await queueRuns(idleHub, server);
     await idleHub.stop("SIGKILL");
 
-    const store = openSqlite(`${data}/signalbox.db`);
+    const store = openSqlite(storeDefinition, `${data}/signalbox.db`);
     onTestFinished(() => store.close());
     /** The time of each kill, the keys of the steps that were done, and the number of active runs. */
     const kills: { at: number; doneKeys: Set<string>; interruptedRuns: number }[] = [];
@@ -231,7 +232,7 @@ describe("runs", () => {
     const start = () => startHubProcess({ data: tempFolder(), env: replicaEnv });
     const [first, second] = [await start(), await start()];
     await queueRuns(first, server);
-    const store = await openPostgres(databaseUrl);
+    const store = await openPostgres(storeDefinition, databaseUrl);
     onTestFinished(() => store.close());
     await expect
       .poll(async () => (await listAllRuns(store)).every(({ status }) => status === "succeeded"), {

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LOCAL_TENANT } from "../../packages/hub/src/kernel/access/scopes.ts";
 import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
-import type { Store } from "../../packages/hub/src/kernel/store/store.ts";
+import type { Store } from "../../packages/hub/src/store.ts";
+import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { deliver, issueOpened, rawExchange, SECRET, signature } from "../support/deliver.ts";
 import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
 
@@ -14,7 +15,7 @@ let hub: HubProcess;
 let store: Store;
 beforeAll(async () => {
   hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
-  store = openSqlite(join(data, "signalbox.db"));
+  store = openSqlite(storeDefinition, join(data, "signalbox.db"));
 });
 afterAll(async () => {
   await hub.stop();

@@ -12,6 +12,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
+import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { createToken } from "../../packages/hub/src/tokens/tokens.ts";
 import { HANDSHAKE, startBridgeProcess } from "../support/bridge-process.ts";
 import { deliver, issueOpened, SECRET } from "../support/deliver.ts";
@@ -351,7 +352,7 @@ describe("the bridge", () => {
     await first.kill();
     // The CLI cannot create these tokens: on a hub with one tenant, it rejects other tenants.
     const createTokenEnv = async (tenant: string) => {
-      const store = openSqlite(join(data, "signalbox.db"));
+      const store = openSqlite(storeDefinition, join(data, "signalbox.db"));
       const token = await createToken(store, {
         id: `token-${tenant}`,
         name: tenant,

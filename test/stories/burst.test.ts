@@ -9,6 +9,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import { sha256Hex } from "../../packages/hub/src/kernel/lib/hmac.ts";
 import { randomSecret } from "../../packages/hub/src/kernel/lib/random-secret.ts";
+import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { issueOpened, SECRET, signature } from "../support/deliver.ts";
 import { fixedPort } from "../support/fixed-port.ts";
 import { createFlowMaker } from "../support/flow-maker.ts";
@@ -65,7 +66,7 @@ const createCallbackSender = async (url: string, data: string): Promise<Sender> 
     }),
     /** Stores the token that `request` sends. The hub rejects callbacks with an unknown token. */
     async afterPublish() {
-      const store = openSqlite(`${data}/signalbox.db`);
+      const store = openSqlite(storeDefinition, `${data}/signalbox.db`);
       const [subscription] = await store.listTriggerSubscriptions(TENANT, source);
       if (!subscription) throw new Error("no subscription");
       await store.stageCallbackToken({
@@ -145,7 +146,7 @@ it.each([
     );
     await restarted;
 
-    const store = openSqlite(`${data}/signalbox.db`);
+    const store = openSqlite(storeDefinition, `${data}/signalbox.db`);
     onTestFinished(() => store.close());
     const listRuns = async () => {
       const runs = [];

@@ -11,7 +11,8 @@ import {
   ids,
   sampleEvents,
 } from "../../packages/hub/src/kernel/store/contract/sample.ts";
-import type { Store } from "../../packages/hub/src/kernel/store/store.ts";
+import type { Store } from "../../packages/hub/src/store.ts";
+import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { createToken } from "../../packages/hub/src/tokens/tokens.ts";
 import { startHubProcess } from "../support/hub-process.ts";
 import { loadOf } from "../support/load.ts";
@@ -122,7 +123,9 @@ async function drainTogether(agents: Record<AgentName, Agent>, events: string[])
 describe("two agents process each of thousands of events once, including those that a crashed agent had claimed,", () => {
   it("on SQLite", async () => {
     const data = tempFolder();
-    const { events, tokens } = await fillStore(openSqlite(join(data, "signalbox.db")));
+    const { events, tokens } = await fillStore(
+      openSqlite(storeDefinition, join(data, "signalbox.db")),
+    );
     const url = await startHub(data);
     const [one, two, crashing] = await Promise.all([
       connectAgent(url, tokens.one),
@@ -134,7 +137,9 @@ describe("two agents process each of thousands of events once, including those t
 
   it("on PostgreSQL, through two replicas", async () => {
     const env = { DATABASE_URL: await createMigratedDatabase(inject("postgresUrl")) };
-    const { events, tokens } = await fillStore(await openPostgres(env.DATABASE_URL));
+    const { events, tokens } = await fillStore(
+      await openPostgres(storeDefinition, env.DATABASE_URL),
+    );
     const [first, second] = [await startHub(tempFolder(), env), await startHub(tempFolder(), env)];
     const [one, two, crashing] = await Promise.all([
       connectAgent(first, tokens.one),

@@ -8,7 +8,8 @@ import pg from "pg";
 import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { openPostgres } from "../../packages/hub/src/kernel/backends/postgres.ts";
 import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
-import type { Store } from "../../packages/hub/src/kernel/store/store.ts";
+import type { Store } from "../../packages/hub/src/store.ts";
+import { storeDefinition } from "../../packages/hub/src/store.ts";
 import type { Backend } from "../support/api-client.ts";
 import { edge, greeting, intent, node } from "../support/flow-samples.ts";
 import { CLI, runCli } from "../support/hub-process.ts";
@@ -32,7 +33,7 @@ async function createFixture(backend: Backend = "SQLite"): Promise<Fixture> {
   const data = tempFolder();
   const url =
     backend === "SQLite" ? undefined : await createMigratedDatabase(inject("postgresUrl"));
-  if (!url) await openSqlite(join(data, "signalbox.db")).close();
+  if (!url) await openSqlite(storeDefinition, join(data, "signalbox.db")).close();
   const env: Record<string, string> = {
     SIGNALBOX_DATA: data,
     ...(url && { DATABASE_URL: url }),
@@ -46,7 +47,9 @@ async function createFixture(backend: Backend = "SQLite"): Promise<Fixture> {
       return JSON.parse(stdout);
     },
     async withStore(work) {
-      const store = url ? await openPostgres(url) : openSqlite(join(data, "signalbox.db"));
+      const store = url
+        ? await openPostgres(storeDefinition, url)
+        : openSqlite(storeDefinition, join(data, "signalbox.db"));
       try {
         return await work(store);
       } finally {

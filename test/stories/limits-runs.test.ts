@@ -4,6 +4,7 @@
  */
 import { LargeJson } from "@signalbox/rules/large-json.ts";
 import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
+import type { RunProgress, Step } from "../../packages/hub/src/flows/runs/model.ts";
 import { openPostgres } from "../../packages/hub/src/kernel/backends/postgres.ts";
 import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import {
@@ -13,7 +14,7 @@ import {
   sampleStep,
   save,
 } from "../../packages/hub/src/kernel/store/contract/run-sample.ts";
-import type { RunProgress, Step } from "../../packages/hub/src/kernel/store/run-store.ts";
+import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { ADMIN, type Api, type Backend, startApi } from "../support/api-client.ts";
 import { eventOf468Megabytes, runBeyondItsBudget, TRIGGER } from "../support/attacks/large-runs.ts";
 import { probeHealth } from "../support/health-probe.ts";
@@ -153,9 +154,10 @@ async function openStore(backend: Backend) {
     // The sample runs ended long ago, and retention would delete them during a long test.
     SIGNALBOX_KEEP_RUNS_DAYS: "36500",
   };
-  if (backend === "SQLite") return { store: openSqlite(`${data}/signalbox.db`), env };
+  if (backend === "SQLite")
+    return { store: openSqlite(storeDefinition, `${data}/signalbox.db`), env };
   const databaseUrl = await createMigratedDatabase(inject("postgresUrl"));
-  const store = await openPostgres(databaseUrl, { idleTimeoutMs: MAX_WAIT_MS });
+  const store = await openPostgres(storeDefinition, databaseUrl, { idleTimeoutMs: MAX_WAIT_MS });
   return { store, env: { ...env, DATABASE_URL: databaseUrl } };
 }
 

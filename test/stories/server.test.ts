@@ -14,6 +14,7 @@ import {
   openSqlite,
 } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import { sha256Hex } from "../../packages/hub/src/kernel/lib/hmac.ts";
+import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { deliver, issueOpened, rawExchange, SECRET, signature } from "../support/deliver.ts";
 import { createDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
@@ -527,7 +528,7 @@ describe("a stopping hub", () => {
     otherConnection.close();
     await stopped;
     await waiting.ended;
-    const store = openSqlite(`${hub.data}/signalbox.db`);
+    const store = openSqlite(storeDefinition, `${hub.data}/signalbox.db`);
     onTestFinished(() => store.close());
     expect(await store.pendingStatus("local")).toMatchObject({ pending_count: 2 });
   });

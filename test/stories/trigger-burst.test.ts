@@ -7,6 +7,7 @@ import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
+import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { loadOf } from "../support/load.ts";
 import { startTriggerStory, type TriggerStory } from "../support/trigger-story.ts";
 
@@ -58,7 +59,7 @@ async function startBurst(
 
 /** Expects that there is one run for each number below `count`, and waits until all have succeeded. */
 async function expectRuns(data: string, flow: string, count: number): Promise<void> {
-  const store = openSqlite(`${data}/signalbox.db`);
+  const store = openSqlite(storeDefinition, `${data}/signalbox.db`);
   onTestFinished(() => store.close());
   const listRuns = async () => {
     const runs = [];

@@ -1,5 +1,6 @@
 import type { TestProject } from "vitest/node";
 import { openPostgres } from "../../packages/hub/src/kernel/backends/postgres.ts";
+import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { createTemplate, startPostgres } from "./postgres.ts";
 
 declare module "vitest" {
@@ -18,7 +19,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
       fsync: "off",
     },
   });
-  await createTemplate(server.url, async (url) => (await openPostgres(url)).close());
+  await createTemplate(server.url, async (url) =>
+    (await openPostgres(storeDefinition, url)).close(),
+  );
   project.provide("postgresUrl", server.url);
   return server.stop;
 }

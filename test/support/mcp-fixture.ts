@@ -29,6 +29,7 @@ import { createResourceChanges } from "../../packages/hub/src/kernel/mcp/resourc
 import { resourceSubscriptions } from "../../packages/hub/src/kernel/mcp/resource-subscriptions.ts";
 import { serveCall } from "../../packages/hub/src/kernel/mcp/serve-call.ts";
 import { createSessions } from "../../packages/hub/src/kernel/mcp/sessions.ts";
+import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { createToken } from "../../packages/hub/src/tokens/tokens.ts";
 import { tempFolder } from "./temp-folder.ts";
 
@@ -180,7 +181,7 @@ export async function startMcpFixture(): Promise<{
   token: string;
   stop(): Promise<void>;
 }> {
-  const store = openSqlite(`${tempFolder()}/fixture.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/fixture.db`);
   const token = await createToken(store, {
     id: "fixture",
     name: "fixture",

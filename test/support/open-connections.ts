@@ -10,6 +10,7 @@ import {
   unsealCredentials,
 } from "../../packages/hub/src/connections/credentials.ts";
 import { createIdentity } from "../../packages/hub/src/connections/identity.ts";
+import type { Connection } from "../../packages/hub/src/connections/model.ts";
 import type { OAuthTokens } from "../../packages/hub/src/connections/oauth-token.ts";
 import { openClient } from "../../packages/hub/src/connections/open-client.ts";
 import { createGuardedWebFetch } from "../../packages/hub/src/hosts/node/guarded-web-fetch.ts";
@@ -18,8 +19,7 @@ import { BoundedMap } from "../../packages/hub/src/kernel/lib/bounded-map.ts";
 import { createSeal } from "../../packages/hub/src/kernel/lib/seal.ts";
 import type { Timers } from "../../packages/hub/src/kernel/lib/timers.ts";
 import type { AllowPrivate } from "../../packages/hub/src/kernel/outbound/address-rules.ts";
-import type { Connection } from "../../packages/hub/src/kernel/store/connection-store.ts";
-import type { ConnectionGrantStore } from "../../packages/hub/src/kernel/store/grant-store.ts";
+import type { Store } from "../../packages/hub/src/store.ts";
 
 const sealKey = new Uint8Array(32);
 export const seal = createSeal(sealKey);
@@ -29,7 +29,7 @@ export interface OpenConnectionsOptions {
   allowPrivate?: AllowPrivate;
   openCommand?: CommandSupport;
   /** Required for connections that a person authorizes with OAuth. */
-  store?: ConnectionGrantStore;
+  store?: Store;
 }
 
 export function openConnections({

@@ -10,9 +10,9 @@ import { createHub } from "./hub.ts";
 import { openSqlite } from "./kernel/backends/sqlite.ts";
 import { sha256Hex, webHmacKey } from "./kernel/lib/hmac.ts";
 import { appendRequest, sampleEvent } from "./kernel/store/contract/sample.ts";
-import type { Store } from "./kernel/store/store.ts";
 import type { HubOptions } from "./part.ts";
 import { readSettings } from "./settings.ts";
+import { type Store, storeDefinition } from "./store.ts";
 import { ensureAdminToken } from "./tokens/tokens.ts";
 
 interface ResponseBody {
@@ -35,7 +35,10 @@ interface OpenOptions {
 
 async function openHub(
   ports: Partial<HubOptions["ports"]> = {},
-  { env: extraEnv = {}, store = openSqlite(`${tempFolder()}/hub.db`) }: OpenOptions = {},
+  {
+    env: extraEnv = {},
+    store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`),
+  }: OpenOptions = {},
 ) {
   const env = { SIGNALBOX_TOKEN: TOKEN, ...extraEnv };
   const hub = await createHub({
@@ -161,7 +164,7 @@ test("reports the due time of its timers to a host that evicts idle hubs", async
 
 test("shows the newest events on the start page only to this machine, and never on a public hub", async () => {
   const startPage = async (env: Record<string, string>, headers: Record<string, string> = {}) => {
-    const store = openSqlite(`${tempFolder()}/hub.db`);
+    const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
     const { app } = await openHub({}, { env, store });
     const tenant = env.SIGNALBOX_TENANCY === "github" ? "42" : "local";
     await store.appendEvents([appendRequest([sampleEvent({ title: "A red lamp" })], tenant)], null);
@@ -222,11 +225,15 @@ test("starts a run of a schedule at its next tick", async () => {
 
 test("starts one run of a schedule for all ticks that were missed while no hub was running", async () => {
   const file = `${tempFolder()}/hub.db`;
-  const before = await openApi(clockFrom("2026-11-16T09:30:00Z"), { store: openSqlite(file) });
+  const before = await openApi(clockFrom("2026-11-16T09:30:00Z"), {
+    store: openSqlite(storeDefinition, file),
+  });
   await publishSchedule(before, "0 * * * *");
   await before.stop(10_000);
 
-  const after = await openApi(clockFrom("2026-11-16T12:10:00Z"), { store: openSqlite(file) });
+  const after = await openApi(clockFrom("2026-11-16T12:10:00Z"), {
+    store: openSqlite(storeDefinition, file),
+  });
   const input = { scheduled_at: "2026-11-16T12:00:00.000Z", missed: 3, time_zone: "UTC" };
   const run = { cause: "schedule", status: "succeeded", input, output: 3 };
   await vi.waitFor(
@@ -236,7 +243,7 @@ test("starts one run of a schedule for all ticks that were missed while no hub w
 });
 
 test("closes the database even if a client does not disconnect in time", async () => {
-  const sqlite = openSqlite(`${tempFolder()}/hub.db`);
+  const sqlite = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   let isClosed = false;
   const close = async () => {
     await new Promise((resolve) => setTimeout(resolve, 10));

@@ -10,7 +10,7 @@ import { reportDue, type Timers } from "./kernel/lib/timers.ts";
 import { withTimeout } from "./kernel/lib/with-timeout.ts";
 import type { McpOffer } from "./kernel/mcp/offer.ts";
 import { isStorageUnavailable } from "./kernel/store/storage-unavailable.ts";
-import type { Store } from "./kernel/store/store.ts";
+import type { Store } from "./store.ts";
 
 export interface Part {
   /** Routes of the HTTP API. */

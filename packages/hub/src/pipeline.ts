@@ -24,8 +24,10 @@ import {
   type CallbackRequest,
   createAdmitCallback,
 } from "./events/callback/admit-callback.ts";
+import type { AppendRequest, AppendResult, StalePlan } from "./events/model.ts";
 import type { EventsPart } from "./events/part.ts";
 import type { DeferrablePlan } from "./flows/matching/deferred-matching.ts";
+import type { PlannedRequest, PlannedResult, TrippedTrigger } from "./flows/matching/model.ts";
 import type { MatchingPart } from "./flows/matching/part.ts";
 import {
   type IngestOutcome,
@@ -38,9 +40,7 @@ import { RequestError } from "./kernel/lib/request-error.ts";
 import { StoreFailed, wrapStoreErrors } from "./kernel/lib/wrap-store-errors.ts";
 import { createGroupCommit, type GroupCommit } from "./kernel/store/group-commit.ts";
 import { createReadiness } from "./kernel/store/readiness.ts";
-import type { TrippedTrigger } from "./kernel/store/run-store.ts";
 import { isStorageUnavailable } from "./kernel/store/storage-unavailable.ts";
-import type { AppendRequest, AppendResult } from "./kernel/store/store.ts";
 import type { Kernel, Part } from "./part.ts";
 
 export interface AppendOptions {
@@ -48,7 +48,7 @@ export interface AppendOptions {
     plan(request: AppendRequest): MaybePromise<DeferrablePlan>;
     invalidate(tenant: string): void;
   };
-  commit: Pick<GroupCommit, "append">;
+  commit: Pick<GroupCommit<PlannedRequest, PlannedResult | StalePlan>, "append">;
   /** Called when a circuit breaker has prevented a trigger from firing for an event. */
   onTripped?: (tenant: string, tripped: TrippedTrigger) => void;
 }

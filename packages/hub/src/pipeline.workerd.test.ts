@@ -14,8 +14,9 @@ import { UNLIMITED } from "./kernel/http/rate-limit.ts";
 import { webHmacKey } from "./kernel/lib/hmac.ts";
 import { createIds } from "./kernel/lib/ids.ts";
 import { createGroupCommit } from "./kernel/store/group-commit.ts";
-import type { Store } from "./kernel/store/store.ts";
 import { createPipeline } from "./pipeline.ts";
+import type { Store } from "./store.ts";
+import { storeDefinition } from "./store.ts";
 
 const SECRET = "c2VjcmV0IG9mIGFsbCBzb3VyY2Vz";
 
@@ -80,7 +81,7 @@ it.each(sources.map(({ id }) => id))(
       });
 
     await runInDurableObject(env.STORE.getByName(id), async (_: StoreObject, state) => {
-      const store = openDurableObject(state.storage);
+      const store = openDurableObject(storeDefinition, state.storage);
       const receive = createReceiver(store);
       const pending = async () => (await store.pendingStatus("local")).pending_count;
 

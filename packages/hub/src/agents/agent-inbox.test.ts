@@ -6,10 +6,11 @@ import { explainTools } from "../flows/matching/explain-tools.ts";
 import { testEvaluate } from "../flows/sandbox/test-evaluate.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { appendRequest, sampleEvents } from "../kernel/store/contract/sample.ts";
+import { storeDefinition } from "../store.ts";
 import { createAgentInbox } from "./agent-inbox.ts";
 
 async function setUp() {
-  const store = openSqlite(`${tempFolder()}/x.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   const [own, foreign] = [sampleEvents(2), sampleEvents(1)];
   await store.appendEvents([appendRequest(own, "acme"), appendRequest(foreign, "umbrella")], null);

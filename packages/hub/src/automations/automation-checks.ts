@@ -1,8 +1,8 @@
 /** Finds the agent and the triggers of an automation. The errors list the valid choices. */
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { DescribedFlow } from "../flows/editing/flows.ts";
+import type { FlowGraph } from "../flows/model.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
-import type { FlowGraph } from "../kernel/store/flow-store.ts";
 import { type AutomationTrigger, agentOf, triggersTo } from "./automation-graph.ts";
 
 export function assertAgent({ id, graph }: Pick<DescribedFlow, "id" | "graph">) {

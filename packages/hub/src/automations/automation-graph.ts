@@ -13,7 +13,7 @@ import { isActive } from "@signalbox/rules/flows/resolved-flow.ts";
 import { splitParameters } from "@signalbox/rules/flows/split-parameters.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { NewEdge, NewNode } from "../flows/editing/flows.ts";
-import type { FlowGraph } from "../kernel/store/flow-store.ts";
+import type { FlowGraph } from "../flows/model.ts";
 
 export const TRIGGER_KINDS = ["event", "schedule", "tool"] as const;
 export type TriggerKind = (typeof TRIGGER_KINDS)[number];

@@ -1,6 +1,7 @@
 /** Tools with which agents start automations, read their runs, and find tools of connections. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
+import { RUN_STATUSES, type Step } from "../flows/runs/model.ts";
 import { onlyTenant } from "../kernel/access/only-tenant.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import {
@@ -11,7 +12,6 @@ import {
   shortenToFit,
 } from "../kernel/mcp/result-budget.ts";
 import { defineTool, type Tool } from "../kernel/mcp/tool.ts";
-import { RUN_STATUSES, type Step } from "../kernel/store/run-store.ts";
 import {
   checkedConnectionSchema,
   connectionSchema,

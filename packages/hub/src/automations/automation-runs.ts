@@ -3,10 +3,10 @@ import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { ToolCalls } from "../flows/editing/call-tool.ts";
 import type { Flows } from "../flows/editing/flows.ts";
+import type { Run, RunQuery, Step, StepPage } from "../flows/runs/model.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
-import type { Run, RunQuery, Step, StepPage } from "../kernel/store/run-store.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 import { assertAgent, chooseTrigger } from "./automation-checks.ts";
 
 export interface AutomationRunsOptions {

@@ -2,7 +2,7 @@
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { DescribedFlow } from "../flows/editing/flows.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 import { assertAgent } from "./automation-checks.ts";
 import { type AutomationTrigger, triggersTo } from "./automation-graph.ts";
 

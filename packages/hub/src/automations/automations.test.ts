@@ -1,9 +1,9 @@
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { describe, expect, it } from "vitest";
 import type { DescribedFlow, FlowChange, Flows } from "../flows/editing/flows.ts";
+import type { FlowGraph } from "../flows/model.ts";
 import { createIds } from "../kernel/lib/ids.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
-import type { FlowGraph } from "../kernel/store/flow-store.ts";
 import { type AutomationsOptions, createAutomations } from "./automations.ts";
 
 const CONNECTION = "weather-7kq2xv";

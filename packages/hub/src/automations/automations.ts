@@ -11,14 +11,14 @@ import type {
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { mergePatch } from "@signalbox/rules/merge-patch.ts";
 import type { ConnectionEditor } from "../connections/connection-editor.ts";
+import type { Connection, Offers } from "../connections/model.ts";
 import type { ToolCalls } from "../flows/editing/call-tool.ts";
 import type { DescribedFlow, FlowChange, Flows } from "../flows/editing/flows.ts";
 import type { Explainer, TriggerTest } from "../flows/matching/explain.ts";
+import type { FlowGraph } from "../flows/model.ts";
 import { RequestError, validationError } from "../kernel/lib/request-error.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
-import type { Connection, Offers } from "../kernel/store/connection-store.ts";
-import type { FlowGraph } from "../kernel/store/flow-store.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 import { assertAgent, assertTrigger, triggersIn } from "./automation-checks.ts";
 import {
   type AutomationTrigger,

@@ -5,12 +5,12 @@ import { baseUrl } from "../kernel/access/authorize-request.ts";
 import { iso } from "../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
-import type { Connection } from "../kernel/store/connection-store.ts";
 import { AUTHORIZED_PATH, type Authorizations, CLIENT_METADATA_PATH } from "./authorizations.ts";
 import { clientMetadata } from "./client-metadata.ts";
 import type { ConnectionEditor } from "./connection-editor.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { connectionDetails, failedCallResponse } from "./connection-routes.ts";
+import type { Connection } from "./model.ts";
 
 const tag = "connections";
 const scope = "admin" as const;

@@ -14,6 +14,7 @@ import { createGuardedWebFetch } from "../hosts/node/guarded-web-fetch.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { createTestTimers } from "../kernel/lib/test-timers.ts";
 import { publishTriggers } from "../kernel/store/contract/connection-sample.ts";
+import { storeDefinition } from "../store.ts";
 import { createAuthorizations } from "./authorizations.ts";
 import type { Credentials } from "./credentials.ts";
 import { createRevokeRemoved } from "./revoke-removed.ts";
@@ -27,7 +28,7 @@ async function open(
   auth: Credentials["auth"] = { type: "oauth", scope: "read" },
 ) {
   const server = await serveOAuthMcp(serverOptions);
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   const timers = createTestTimers(Date.now());
   const fetch = createGuardedWebFetch({ allowPrivate: ["127.0.0.1"], allowHttp: true });

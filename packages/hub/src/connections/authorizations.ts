@@ -4,16 +4,16 @@ import { randomSecret } from "../kernel/lib/random-secret.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
-import type { Connection } from "../kernel/store/connection-store.ts";
-import type { ConnectionGrantStore } from "../kernel/store/grant-store.ts";
+import type { Store } from "../store.ts";
 import { withAuthorizationFetch } from "./authorization-fetch.ts";
 import { type OAuthSignIn, signInOf, unsealCredentials } from "./credentials.ts";
 import { isFlowFor, type PendingFlow, unsealFlow } from "./grant.ts";
+import type { Connection } from "./model.ts";
 import type { AuthorizationResponse } from "./oauth-flow.ts";
 import { type RevocationOptions, revokeTokens } from "./revoke-removed.ts";
 
 export interface AuthorizationsOptions extends RevocationOptions {
-  store: ConnectionGrantStore;
+  store: Store;
   seal: Seal;
   timers: Pick<Timers, "now" | "after">;
 }

@@ -9,12 +9,9 @@
 import { toBase64Url, utf8 } from "../kernel/lib/bytes.ts";
 import { deriveHmacKey, type HmacCryptoKey } from "../kernel/lib/derive-key.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
-import type {
-  Connection,
-  ConnectionStore,
-  TriggerSubscription,
-} from "../kernel/store/connection-store.ts";
+import type { Store } from "../store.ts";
 import type { ConfigureOutcome } from "./configure-outcome.ts";
+import type { Connection, TriggerSubscription } from "./model.ts";
 import type { ConfigureCall, ConfigurePlan } from "./plan-configure.ts";
 
 export const CALLBACK_TOKEN_PREFIX = "sbcb_";
@@ -36,10 +33,7 @@ export function createCallbackTokenDerivation(sealKey: Uint8Array): DeriveCallba
 
 export interface CallbackTokensOptions
   extends Pick<ConfigurePlan, "scope" | "calls" | "wantedTypes"> {
-  store: Pick<
-    ConnectionStore,
-    "stageCallbackToken" | "confirmCallbackToken" | "rejectCallbackToken"
-  >;
+  store: Pick<Store, "stageCallbackToken" | "confirmCallbackToken" | "rejectCallbackToken">;
   connection: Pick<Connection, "id" | "tenant" | "target">;
   subscriptions: readonly TriggerSubscription[];
   deriveToken: DeriveCallbackToken;

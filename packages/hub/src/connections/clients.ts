@@ -7,10 +7,10 @@ import { backoffMs } from "../kernel/lib/backoff.ts";
 import { BoundedMap } from "../kernel/lib/bounded-map.ts";
 import { elapsedSince, type Instant, instant } from "../kernel/lib/elapsed.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
-import type { Connection } from "../kernel/store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { CHECKED_IDLE_MS, IDLE_MS, OPEN_MS, RETRY_FIRST_MS, RETRY_MAX_MS } from "./limits.ts";
 import type { McpClient } from "./mcp-client.ts";
+import type { Connection } from "./model.ts";
 
 export interface ClientsOptions {
   open(connection: Connection, signal: AbortSignal): Promise<McpClient>;

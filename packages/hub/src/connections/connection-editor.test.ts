@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { START } from "../kernel/store/contract/sample.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
+import { storeDefinition } from "../store.ts";
 import { createConnectionEditor } from "./connection-editor.ts";
 import type { ChangedConnectionFields } from "./connection-fields.ts";
 
@@ -9,7 +10,7 @@ const bearer = (token: string) => ({ auth: { type: "bearer" as const, token } })
 
 /** Creates a connection to old.example with a header. `change` applies `race` before its first write. */
 async function open() {
-  const store = openSqlite(":memory:");
+  const store = openSqlite(storeDefinition, ":memory:");
   onTestFinished(() => store.close());
   const editorOf = (editorStore: Store) =>
     createConnectionEditor({

@@ -5,8 +5,7 @@
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
-import type { Connection, ConnectionTarget } from "../kernel/store/connection-store.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 import {
   type ChangedConnectionFields,
   changedCredentials,
@@ -17,6 +16,7 @@ import {
 } from "./connection-fields.ts";
 import { connectionId } from "./connection-id.ts";
 import { sealCredentials, signInOf, unsealCredentials } from "./credentials.ts";
+import type { Connection, ConnectionTarget } from "./model.ts";
 
 export interface ConnectionEditorOptions {
   store: Pick<

@@ -1,8 +1,8 @@
 /** The fields of a connection in requests, and the rules for their combinations. */
 import { z } from "zod";
 import { type RequestError, validationError } from "../kernel/lib/request-error.ts";
-import type { ConnectionTarget } from "../kernel/store/connection-store.ts";
 import { type Credentials, credentialFields } from "./credentials.ts";
+import type { ConnectionTarget } from "./model.ts";
 import { string, text, trimmedText } from "./text-field.ts";
 
 const name = trimmedText(200).regex(/^\P{Cc}*$/u, "must not contain control characters");

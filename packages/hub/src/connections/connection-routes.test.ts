@@ -5,14 +5,15 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { mountRoutes } from "../kernel/http/route.ts";
 import { createSeal } from "../kernel/lib/seal.ts";
-import type { ConnectionResult } from "../kernel/store/connection-store.ts";
 import { publishTriggers, sampleOffers } from "../kernel/store/contract/connection-sample.ts";
+import { storeDefinition } from "../store.ts";
 import { commandRefusal } from "./command.ts";
 import { createConnectionEditor } from "./connection-editor.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { connectionRoutes } from "./connection-routes.ts";
 import type { Connections } from "./connections.ts";
 import { unsealCredentials } from "./credentials.ts";
+import type { ConnectionResult } from "./model.ts";
 
 const seal = createSeal(new Uint8Array(32));
 const timers = {
@@ -33,7 +34,7 @@ interface Options {
 }
 
 function setup({ check = OK, allowCommands = false, waitMs = 30_000, callTool }: Options = {}) {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   let result: Partial<ConnectionResult> | undefined = check;
   const unsubscribe = store.subscribe(async ({ topic }) => {
     if (topic !== "connections" || !result) return;

@@ -5,12 +5,12 @@ import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../kernel/h
 import { problemResponse } from "../kernel/http/problem-response.ts";
 import { defineRoute, type Route } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
-import type { Connection, TriggerSubscription } from "../kernel/store/connection-store.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 import type { ConnectionEditor } from "./connection-editor.ts";
 import { ConnectionError, type ConnectionErrorCode } from "./connection-error.ts";
 import { changedConnectionFields, newConnectionFields } from "./connection-fields.ts";
 import type { Connections } from "./connections.ts";
+import type { Connection, TriggerSubscription } from "./model.ts";
 import type { RevokeRemoved } from "./revoke-removed.ts";
 
 const tag = "connections";

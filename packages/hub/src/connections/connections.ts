@@ -1,6 +1,6 @@
 /** The interface through which the hub calls MCP servers. */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
-import type { Connection, Offers } from "../kernel/store/connection-store.ts";
+import type { Connection, Offers } from "./model.ts";
 
 export interface ToolCall {
   tool: string;

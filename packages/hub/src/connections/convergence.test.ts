@@ -9,13 +9,14 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
-import type { Connection, TriggerSubscription } from "../kernel/store/connection-store.ts";
 import { sampleConnection } from "../kernel/store/contract/connection-sample.ts";
 import { eventTrigger, intents, makeFlow, publish } from "../kernel/store/contract/flow-sample.ts";
 import { START } from "../kernel/store/contract/sample.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
+import { storeDefinition } from "../store.ts";
 import { createCallbackTokenDerivation } from "./callback-tokens.ts";
 import { ConnectionError } from "./connection-error.ts";
+import type { Connection, TriggerSubscription } from "./model.ts";
 import { planConfigure } from "./plan-configure.ts";
 import {
   createTestTriggerServer,
@@ -320,7 +321,7 @@ it.each<[ServerModel, string]>([
   async (model) => {
     await fc.assert(
       fc.asyncProperty(fc.boolean(), steps, async (isStored, played) => {
-        const store = openSqlite(":memory:");
+        const store = openSqlite(storeDefinition, ":memory:");
         try {
           const history = await openHistory(store, model, isStored);
           for (const step of played) {

@@ -2,13 +2,13 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import { createSemaphore, QueueFull } from "../kernel/lib/semaphore.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
-import type { Connection } from "../kernel/store/connection-store.ts";
 import { type ClientsOptions, createClients } from "./clients.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { CallOptions, Connections } from "./connections.ts";
 import { newExchange } from "./exchange.ts";
 import { MAX_ANSWER_BYTES, MAX_CALLS, MAX_LIST_BYTES, MAX_QUEUED } from "./limits.ts";
 import type { McpClient } from "./mcp-client.ts";
+import type { Connection } from "./model.ts";
 import { loadOffers } from "./offers.ts";
 import { TRIGGER_TOOLS } from "./trigger-list.ts";
 

@@ -6,7 +6,7 @@
 import type { Seal } from "../kernel/lib/seal.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
 import type { WebFetch } from "../kernel/lib/web-fetch.ts";
-import type { ConnectionGrantStore } from "../kernel/store/grant-store.ts";
+import type { Store } from "../store.ts";
 import { AUTHORIZATION_TIMEOUT_MS, withAuthorizationFetch } from "./authorization-fetch.ts";
 import type { OAuthSignIn } from "./credentials.ts";
 import { type Grant, isFlowFor, needsAuthorization, unsealFlow } from "./grant.ts";
@@ -18,7 +18,7 @@ export interface GrantedTokensOptions {
   /** The URL of the MCP server. */
   server: string;
   auth: OAuthSignIn;
-  store: Pick<ConnectionGrantStore, "getGrant" | "leaseGrant" | "saveGrant">;
+  store: Pick<Store, "getGrant" | "leaseGrant" | "saveGrant">;
   seal: Seal;
   fetch: WebFetch;
   timers: Pick<Timers, "now" | "after">;

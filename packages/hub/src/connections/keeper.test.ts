@@ -8,7 +8,8 @@ import {
   sampleOffers,
 } from "../kernel/store/contract/connection-sample.ts";
 import { START } from "../kernel/store/contract/sample.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
+import { storeDefinition } from "../store.ts";
 import { createCallbackTokenDerivation } from "./callback-tokens.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { createKeeper, type KeeperOptions } from "./keeper.ts";
@@ -28,7 +29,7 @@ async function openWith(
   check: Check,
   optionsFor: (store: Store) => Partial<KeeperOptions>,
 ) {
-  const store = openSqlite(":memory:");
+  const store = openSqlite(storeDefinition, ":memory:");
   const timers = createTestTimers(START);
   for (const id of ids) await store.createConnection(sampleConnection({ id }), START);
   const checks: { id: string; at: number }[] = [];

@@ -9,12 +9,12 @@ import { createClaimLoop } from "../kernel/lib/claim-loop.ts";
 import { createHeartbeat } from "../kernel/lib/heartbeat.ts";
 import type { Log } from "../kernel/lib/log.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
-import type { ConnectionStore, LeasedConnection } from "../kernel/store/connection-store.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
+import type { LeasedConnection } from "./model.ts";
 import { createVisit, type VisitOptions } from "./visit.ts";
 
 export interface KeeperOptions extends Omit<VisitOptions, "context" | "by"> {
-  store: ConnectionStore & Pick<Store, "subscribe">;
+  store: Store;
   /** The holder of the leases: a new id for each start of the process. */
   by: string;
   timers: Timers;

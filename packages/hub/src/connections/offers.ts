@@ -2,11 +2,11 @@
 import { isObject, type JsonObject, type JsonSchema } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { METHODS } from "../events/mcp-events/protocol.ts";
-import type { OfferedTool, OfferedTrigger, Offers } from "../kernel/store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { Exchange } from "./exchange.ts";
 import { MAX_TOOLS, MAX_TRIGGERS } from "./limits.ts";
 import type { McpClient } from "./mcp-client.ts";
+import type { OfferedTool, OfferedTrigger, Offers } from "./model.ts";
 import {
   hasTriggers,
   isPerSubscription,

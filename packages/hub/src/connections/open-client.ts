@@ -12,7 +12,6 @@ import { z } from "zod";
 import { NOTIFICATIONS } from "../events/mcp-events/protocol.ts";
 import { backoffMs } from "../kernel/lib/backoff.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
-import type { Connection } from "../kernel/store/connection-store.ts";
 import { isSessionLost, toConnectionError } from "./client-error.ts";
 import { type CommandSupport, commandRefusal, type OpenedCommand } from "./command.ts";
 import { ConnectionError } from "./connection-error.ts";
@@ -26,6 +25,7 @@ import { limitNesting } from "./limit-nesting.ts";
 import { CLOSE_MS, OPEN_MS } from "./limits.ts";
 import { mapMessages } from "./map-messages.ts";
 import type { McpClient } from "./mcp-client.ts";
+import type { Connection } from "./model.ts";
 import { type OpenOAuthOptions, openOAuthTokens } from "./open-oauth-tokens.ts";
 import { TRIGGER_CONFIGURE } from "./trigger-list.ts";
 

@@ -3,10 +3,10 @@ import type { BoundedMap } from "../kernel/lib/bounded-map.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
 import type { WebFetch } from "../kernel/lib/web-fetch.ts";
-import type { Connection } from "../kernel/store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { type Credentials, clientOf, type OAuthClient, signInOf } from "./credentials.ts";
 import { createGrantedTokens, type GrantedTokensOptions } from "./granted-tokens.ts";
+import type { Connection } from "./model.ts";
 import { createOAuthTokens, type OAuthTokens } from "./oauth-token.ts";
 
 export interface OpenOAuthOptions {

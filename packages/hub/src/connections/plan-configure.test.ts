@@ -1,7 +1,7 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Binding, TriggerSubscription } from "../kernel/store/connection-store.ts";
+import type { Binding, TriggerSubscription } from "./model.ts";
 import { type PlanOffers, planConfigure } from "./plan-configure.ts";
 
 const TYPES = ["rain", "storm", "snow"];

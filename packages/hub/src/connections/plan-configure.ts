@@ -7,12 +7,7 @@
  * subscription wants it; after that, all wanted types are enabled again. Before a subscription is
  * removed, the server gets the credential of another subscription instead of the removed one's.
  */
-import type {
-  Binding,
-  CallbackScope,
-  Offers,
-  TriggerSubscription,
-} from "../kernel/store/connection-store.ts";
+import type { Binding, CallbackScope, Offers, TriggerSubscription } from "./model.ts";
 import { commonParams, type ServerParams } from "./server-params.ts";
 
 export interface ConfigureCall {

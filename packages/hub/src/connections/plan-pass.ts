@@ -1,5 +1,5 @@
 /** Plans one pass: the calls that drive the due subscriptions of a connection to their wanted states. */
-import type { Connection, Offers, TriggerSubscription } from "../kernel/store/connection-store.ts";
+import type { Connection, Offers, TriggerSubscription } from "./model.ts";
 import {
   type ConfigurePlan,
   hasTypes,

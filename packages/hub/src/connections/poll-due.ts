@@ -3,12 +3,10 @@
  * server that does not respond does not block the visit, or the calls of flows, for long. Subscriptions
  * above the limit stay due.
  */
-import type {
-  ConnectionStore,
-  SubscriptionResult,
-  TriggerSubscription,
-} from "../kernel/store/connection-store.ts";
+
+import type { Store } from "../store.ts";
 import { messageOfError } from "./configure-outcome.ts";
+import type { SubscriptionResult, TriggerSubscription } from "./model.ts";
 import { isPolled } from "./plan-configure.ts";
 import { type PollOptions, pollSubscription } from "./poll-subscription.ts";
 import { LeaseLost, type ReconcileRequest } from "./reconcile.ts";
@@ -19,7 +17,7 @@ const CONCURRENCY = 4;
 const MAX_POLLS = 16;
 
 export interface PollDueOptions extends Omit<PollOptions, "now"> {
-  store: Pick<ConnectionStore, "saveSubscriptions">;
+  store: Pick<Store, "saveSubscriptions">;
   /** The holder of the lease. */
   by: string;
   context: ReconcileContext;

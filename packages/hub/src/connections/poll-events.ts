@@ -5,8 +5,8 @@
  */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { METHODS, polledOccurrence, pollResult } from "../events/mcp-events/protocol.ts";
-import type { Offers, TriggerSubscription } from "../kernel/store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
+import type { Offers, TriggerSubscription } from "./model.ts";
 import type { Poll } from "./poll-subscription.ts";
 import { appendPolled, type PolledEvent } from "./polled-events.ts";
 

@@ -1,12 +1,7 @@
 /** Polls the events of a subscription whose server does not send them by callback. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type {
-  Connection,
-  Offers,
-  SubscriptionResult,
-  TriggerSubscription,
-} from "../kernel/store/connection-store.ts";
 import type { Connections } from "./connections.ts";
+import type { Connection, Offers, SubscriptionResult, TriggerSubscription } from "./model.ts";
 import { pollEvents } from "./poll-events.ts";
 import { pollTool } from "./poll-tool.ts";
 import type { AppendPolledOptions } from "./polled-events.ts";

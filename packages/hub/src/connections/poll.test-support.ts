@@ -4,10 +4,11 @@ import { onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { createIds } from "../kernel/lib/ids.ts";
-import type { Connection, Offers, TriggerSubscription } from "../kernel/store/connection-store.ts";
 import { createGroupCommit } from "../kernel/store/group-commit.ts";
 import { createAppend } from "../pipeline.ts";
+import { storeDefinition } from "../store.ts";
 import type { ToolAnswer } from "./connections.ts";
+import type { Connection, Offers, TriggerSubscription } from "./model.ts";
 import { pollDue } from "./poll-due.ts";
 
 export const NOW = Date.UTC(2026, 0, 5);
@@ -34,7 +35,7 @@ export interface Request {
 }
 
 export function setUpPoll({ quota = null as number | null } = {}) {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   const commit = createGroupCommit({ store, quota });
   const requests: Request[] = [];

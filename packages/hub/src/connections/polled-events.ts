@@ -1,13 +1,13 @@
 /** Appends the events that a poll has found. They are matched like events of callbacks. */
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { toEvent } from "../events/callback/callback-event.ts";
+import type { AppendRequest, AppendResult, NewEvent } from "../events/model.ts";
 import { MAX_ID, MAX_TYPE, textProblem } from "../kernel/http/check-text.ts";
 import { decodeJson } from "../kernel/http/decode.ts";
 import { isRejection } from "../kernel/http/ingest-outcome.ts";
 import { utf8 } from "../kernel/lib/bytes.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
-import type { TriggerSubscription } from "../kernel/store/connection-store.ts";
-import type { AppendRequest, AppendResult, NewEvent } from "../kernel/store/store.ts";
+import type { TriggerSubscription } from "./model.ts";
 
 export interface PolledEvent {
   /** The id that the server gave to the event. If a connection returns an id again, it is not stored again. */

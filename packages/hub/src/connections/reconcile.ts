@@ -6,12 +6,7 @@
  * So the process can end at any point, and the next pass completes the work.
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type {
-  ConnectionStore,
-  Offers,
-  SubscriptionResult,
-  TriggerSubscription,
-} from "../kernel/store/connection-store.ts";
+import type { Store } from "../store.ts";
 import {
   type CallbackTokensOptions,
   createStagedTokens,
@@ -23,6 +18,7 @@ import {
   readConfigureError,
 } from "./configure-outcome.ts";
 import type { Connections } from "./connections.ts";
+import type { Offers, SubscriptionResult, TriggerSubscription } from "./model.ts";
 import {
   type AffectedSubscription,
   type ConfigureCall,
@@ -43,8 +39,7 @@ import { TRIGGER_CONFIGURE } from "./trigger-list.ts";
 const CONFIGURE_TIMEOUT_MS = 20_000;
 
 export interface ReconcileOptions {
-  store: CallbackTokensOptions["store"] &
-    Pick<ConnectionStore, "saveSubscriptions" | "dropFormerServers">;
+  store: CallbackTokensOptions["store"] & Pick<Store, "saveSubscriptions" | "dropFormerServers">;
   connections: Pick<Connections, "callTool">;
   deriveToken: DeriveCallbackToken;
   /** The holder of the lease. */

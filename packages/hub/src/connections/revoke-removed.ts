@@ -6,7 +6,7 @@ import type { Log } from "../kernel/lib/log.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
 import type { WebFetch } from "../kernel/lib/web-fetch.ts";
-import type { ConnectionGrantStore } from "../kernel/store/grant-store.ts";
+import type { Store } from "../store.ts";
 import { withAuthorizationFetch } from "./authorization-fetch.ts";
 import { type Grant, unsealFlow } from "./grant.ts";
 
@@ -29,7 +29,7 @@ export type RevokeRemoved = <Result>(
 ) => Promise<Result>;
 
 export const createRevokeRemoved =
-  (options: RevocationOptions & { store: Pick<ConnectionGrantStore, "getGrant"> }): RevokeRemoved =>
+  (options: RevocationOptions & { store: Pick<Store, "getGrant"> }): RevokeRemoved =>
   async (connection, remove) => {
     const { id, tenant } = connection;
     const before = await options.store.getGrant(tenant, id);

@@ -5,7 +5,7 @@
 import { declaredParams } from "@signalbox/rules/flows/declared-params.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { looselyEquals } from "@signalbox/rules/match/loosely-equals.ts";
-import type { OfferedTrigger } from "../kernel/store/connection-store.ts";
+import type { OfferedTrigger } from "./model.ts";
 
 export type ServerParams = Record<string, string>;
 

@@ -3,7 +3,7 @@
  * timeout, because an unreachable server must not delay its replacement. This must happen before the
  * new server is configured, because both URLs may lead to the same server.
  */
-import type { LeasedConnection } from "../kernel/store/connection-store.ts";
+import type { LeasedConnection } from "./model.ts";
 import { planConfigure } from "./plan-configure.ts";
 import { configure, LeaseLost, type ReconcileOptions } from "./reconcile.ts";
 

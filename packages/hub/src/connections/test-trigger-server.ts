@@ -1,7 +1,7 @@
 /** Fake MCP servers with triggers, for tests. The models differ in how they store credentials. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { Offers } from "../kernel/store/connection-store.ts";
 import type { ToolAnswer } from "./connections.ts";
+import type { Offers } from "./model.ts";
 
 /**
  * `connection`: one credential per connection; the last one replaces the others. The published package

@@ -1,7 +1,8 @@
 /** The tools and triggers of connections, as their servers listed them last. */
 import type { ConnectionTool, ConnectionTrigger } from "@signalbox/rules/flows/node-type.ts";
 import { BoundedMap } from "../kernel/lib/bounded-map.ts";
-import type { Connection, ConnectionStore, Offers } from "../kernel/store/connection-store.ts";
+import type { Store } from "../store.ts";
+import type { Connection, Offers } from "./model.ts";
 
 export interface ListedConnection {
   connection: Connection;
@@ -19,9 +20,7 @@ export interface ToolLists {
 /** Lists are cached because parsing one with 1,000 tools takes longer than a tool call. */
 const CACHED_LISTS = 100;
 
-export function createToolLists(
-  store: Pick<ConnectionStore, "getConnection" | "getOffers">,
-): ToolLists {
+export function createToolLists(store: Pick<Store, "getConnection" | "getOffers">): ToolLists {
   const cache = new BoundedMap<string, Pick<ListedConnection, "tools" | "triggers">>(CACHED_LISTS);
   return {
     async find(tenant, id) {

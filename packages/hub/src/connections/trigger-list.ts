@@ -4,10 +4,10 @@
  */
 import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
 import { isObject, type JsonObject, type JsonSchema, setOwn } from "@signalbox/rules/json.ts";
-import type { OfferedTool, OfferedTrigger } from "../kernel/store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { ToolAnswer } from "./connections.ts";
 import { MAX_DEPTH, MAX_TRIGGERS } from "./limits.ts";
+import type { OfferedTool, OfferedTrigger } from "./model.ts";
 import { quote } from "./quote.ts";
 
 export const TRIGGER_LIST = "TRIGGER_LIST";

@@ -8,6 +8,7 @@ import {
   sampleConnection,
 } from "../kernel/store/contract/connection-sample.ts";
 import { START } from "../kernel/store/contract/sample.ts";
+import { storeDefinition } from "../store.ts";
 import { createCallbackTokenDerivation } from "./callback-tokens.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { createTestTriggerServer } from "./test-trigger-server.ts";
@@ -20,7 +21,7 @@ const NEW_URL = "https://new.example/mcp";
 
 /** Publishes a trigger for `storm`. `visit` visits its connection when it is due. */
 async function open(options: { isStored?: boolean } = {}) {
-  const store = openSqlite(":memory:");
+  const store = openSqlite(storeDefinition, ":memory:");
   onTestFinished(() => store.close());
   await store.createConnection(sampleConnection({ id: ID }), START);
   const flow = await publishTriggers(store, [{ node_id: "a" }]);

@@ -1,16 +1,16 @@
 /** One visit of a leased connection: check, reconcile, poll, record, and schedule the next visit. */
 import type { Log } from "../kernel/lib/log.ts";
+import type { Store } from "../store.ts";
+import { messageOfError } from "./configure-outcome.ts";
+import { ConnectionError } from "./connection-error.ts";
+import type { Connections } from "./connections.ts";
 import type {
   ConnectionResult,
-  ConnectionStore,
   LeasedConnection,
   Offers,
   SubscriptionResult,
   TriggerSubscription,
-} from "../kernel/store/connection-store.ts";
-import { messageOfError } from "./configure-outcome.ts";
-import { ConnectionError } from "./connection-error.ts";
-import type { Connections } from "./connections.ts";
+} from "./model.ts";
 import { type PollDueOptions, pollDue } from "./poll-due.ts";
 import { LeaseLost, type ReconcileOptions, reconcile } from "./reconcile.ts";
 import type { RevokeRemoved } from "./revoke-removed.ts";
@@ -20,7 +20,7 @@ import { addJitter, failedResult, isConfirmed, retryMs } from "./subscription-re
 export interface VisitOptions
   extends Omit<ReconcileOptions, "store" | "connections">,
     Pick<PollDueOptions, "append" | "newId"> {
-  store: ReconcileOptions["store"] & Pick<ConnectionStore, "finishConnection">;
+  store: ReconcileOptions["store"] & Pick<Store, "finishConnection">;
   connections: Pick<Connections, "callTool" | "request" | "loadOffers" | "disconnect">;
   revokeRemoved: RevokeRemoved;
   log: Log;

@@ -1,5 +1,5 @@
 import { type Metrics, single } from "../kernel/metrics.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 import { CALLBACK_SOURCE, type IngestObservation } from "./admit/ingest-log.ts";
 import type { DeliveryOutcome } from "./deliveries/delivery.ts";
 import type { SweepReason } from "./retention/sweeper.ts";

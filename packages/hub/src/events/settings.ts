@@ -8,7 +8,7 @@ import {
   setting,
   type ValuesOf,
 } from "../kernel/settings.ts";
-import type { Retention } from "../kernel/store/store.ts";
+import type { Retention } from "./retention/model.ts";
 
 // biome-ignore format: a table
 export const eventDefinitions = {

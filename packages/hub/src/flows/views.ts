@@ -5,16 +5,10 @@ import { edgeSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { iso, isoOrNull } from "../kernel/http/paging.ts";
-import type { StoredApp } from "../kernel/store/flow-store.ts";
-import {
-  RUN_CAUSES,
-  RUN_STATUSES,
-  type Run,
-  type RunSummary,
-  type Step,
-} from "../kernel/store/run-store.ts";
 import { firstFindings } from "./editing/first-findings.ts";
 import type { DescribedFlow } from "./editing/flows.ts";
+import type { StoredApp } from "./model.ts";
+import { RUN_CAUSES, RUN_STATUSES, type Run, type RunSummary, type Step } from "./runs/model.ts";
 
 export const appView = z.object({
   slug: z.string(),

@@ -7,7 +7,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Tenancy } from "../events/admit/source.ts";
 import { github } from "../events/sources/github.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
+import { storeDefinition } from "../store.ts";
 import type { LookUpInstallation } from "./look-up-installation.ts";
 import { createGithubTenancy } from "./tenancy.ts";
 
@@ -41,7 +42,7 @@ const createTenancy = (lookUp?: LookUpInstallation) =>
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "signalbox-tenancy-"));
-  store = openSqlite(join(folder, "hub.db"));
+  store = openSqlite(storeDefinition, join(folder, "hub.db"));
   finds = 0;
   delay = Promise.resolve();
   now = START;

@@ -12,7 +12,8 @@
 import type { Installation, NoTenant, Owner, Tenancy } from "../events/admit/source.ts";
 import { BoundedMap } from "../kernel/lib/bounded-map.ts";
 import { wrapStoreErrors } from "../kernel/lib/wrap-store-errors.ts";
-import type { Store, Installation as StoredInstallation } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
+import type { Installation as StoredInstallation } from "../tenants/model.ts";
 import type { FoundInstallation, LookUpInstallation } from "./look-up-installation.ts";
 
 /** Other replicas see a removal within this time. */

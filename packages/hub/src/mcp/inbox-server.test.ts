@@ -11,6 +11,7 @@ import { testEvaluate } from "../flows/sandbox/test-evaluate.ts";
 import type { Access } from "../kernel/access/authorizer.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { appendEvents, sampleEvent, sampleEvents } from "../kernel/store/contract/sample.ts";
+import { storeDefinition } from "../store.ts";
 import { createInboxServer } from "./inbox-server.ts";
 
 const access: Access = {
@@ -28,7 +29,7 @@ interface Result {
 }
 
 function setup() {
-  const store = openSqlite(`${tempFolder()}/x.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/x.db`);
   const waits: Wait[] = [];
   const server = createInboxServer({
     offers: [

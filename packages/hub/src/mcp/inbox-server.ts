@@ -28,7 +28,7 @@ import { serveCall } from "../kernel/mcp/serve-call.ts";
 import { createSessions } from "../kernel/mcp/sessions.ts";
 import { createListenHandler, isListenRequest } from "../kernel/mcp/subscriptions-listen.ts";
 import { type Tool, type ToolContext, toCallToolResult } from "../kernel/mcp/tool.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 
 const INSTRUCTIONS =
   "Signalbox stores events, such as webhooks, until they are marked as processed. Poll get_pending_status; " +

@@ -1,9 +1,9 @@
 /** Validates a request to the authorization endpoint (RFC 6749, 7636, 8707; OAuth 2.1). */
 
+import type { Scope } from "../kernel/access/scopes.ts";
 import { isChallenge } from "../kernel/lib/pkce.ts";
-import type { OAuthClient } from "../kernel/store/oauth-store.ts";
-import type { Scope } from "../kernel/store/store.ts";
 import { type Form, requireParam } from "./form.ts";
+import type { OAuthClient } from "./model.ts";
 import { OAuthError } from "./oauth-error.ts";
 import { isRegisteredRedirect } from "./redirect-uris.ts";
 import { readRequestedResource, readRequestedScopes } from "./requested.ts";

@@ -1,8 +1,9 @@
 /** The OAuth clients: registered by themselves (RFC 7591), or described by a metadata document. */
 import type { Timers } from "../kernel/lib/timers.ts";
 import type { WebFetch } from "../kernel/lib/web-fetch.ts";
-import type { OAuthClient, OAuthStore } from "../kernel/store/oauth-store.ts";
+import type { Store } from "../store.ts";
 import { fetchClientDocument, isDocumentUrl } from "./client-document.ts";
+import type { OAuthClient } from "./model.ts";
 import { OAuthError, unknownClient } from "./oauth-error.ts";
 import { readRegistration } from "./registration.ts";
 
@@ -17,7 +18,7 @@ const SIGN_IN_MS = 10 * 60_000;
 const DOCUMENT_MS = HOUR_MS;
 
 export interface ClientsOptions {
-  store: Pick<OAuthStore, "putOAuthClient" | "registerOAuthClient" | "getOAuthClient">;
+  store: Pick<Store, "putOAuthClient" | "registerOAuthClient" | "getOAuthClient">;
   /** Must refuse private addresses. */
   fetch: WebFetch;
   timers: Pick<Timers, "now" | "after">;

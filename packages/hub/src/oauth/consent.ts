@@ -4,9 +4,9 @@
  * grant.
  */
 import { z } from "zod";
+import type { Scope } from "../kernel/access/scopes.ts";
 import { scopes } from "../kernel/access/scopes.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
-import type { Scope } from "../kernel/store/store.ts";
 
 const CONSENT_MS = 10 * 60_000;
 

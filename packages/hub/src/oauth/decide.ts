@@ -1,8 +1,9 @@
 /** Applies a person's decision about a client. */
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 import { randomSecret } from "../kernel/lib/random-secret.ts";
-import type { NewOAuthGrant, OAuthGrant, OAuthStore } from "../kernel/store/oauth-store.ts";
+import type { Store } from "../store.ts";
 import type { Consent } from "./consent.ts";
+import type { NewOAuthGrant, OAuthGrant } from "./model.ts";
 import { OAuthError } from "./oauth-error.ts";
 
 const CODE_MS = 60_000;
@@ -12,7 +13,7 @@ export const DEVICE_MS = 10 * 60_000;
 export type GrantedAccess = Pick<OAuthGrant, "scopes" | "tenants" | "person" | "parent">;
 
 export interface DecideOptions {
-  store: Pick<OAuthStore, "createOAuthGrant" | "decideOAuthGrant">;
+  store: Pick<Store, "createOAuthGrant" | "decideOAuthGrant">;
   now: () => number;
   /** The issuer, which the response names (RFC 9207). */
   hub: string;

@@ -1,9 +1,10 @@
 /** Device codes (RFC 8628): the client shows a short code, which a person enters on another device. */
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 import { randomSecret } from "../kernel/lib/random-secret.ts";
-import type { OAuthClient, OAuthStore } from "../kernel/store/oauth-store.ts";
+import type { Store } from "../store.ts";
 import { DEVICE_MS } from "./decide.ts";
 import type { Form } from "./form.ts";
+import type { OAuthClient } from "./model.ts";
 import { OAuthError } from "./oauth-error.ts";
 import { readRequestedResource, readRequestedScopes } from "./requested.ts";
 
@@ -33,7 +34,7 @@ function newUserCode(): string {
 }
 
 export interface DeviceOptions {
-  store: Pick<OAuthStore, "createOAuthGrant">;
+  store: Pick<Store, "createOAuthGrant">;
   newId: () => string;
   now: () => number;
   hub: string;

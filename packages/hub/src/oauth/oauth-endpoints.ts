@@ -5,7 +5,7 @@ import { baseUrl } from "../kernel/access/authorize-request.ts";
 import { readJson, TOO_LARGE, tooLargeMessage } from "../kernel/http/read-json.ts";
 import { readText } from "../kernel/http/read-text.ts";
 import { messageWithField, RequestError } from "../kernel/lib/request-error.ts";
-import type { OAuthStore } from "../kernel/store/oauth-store.ts";
+import type { Store } from "../store.ts";
 import type { Clients } from "./clients.ts";
 import { startDevice } from "./device.ts";
 import { type Form, readForm, requireParam } from "./form.ts";
@@ -20,7 +20,7 @@ const NO_STORE = { "cache-control": "no-store", pragma: "no-cache" };
 export interface OAuthEndpoints {
   clients: Clients;
   tokens: ReturnType<typeof createTokenEndpoint>;
-  store: Pick<OAuthStore, "createOAuthGrant">;
+  store: Pick<Store, "createOAuthGrant">;
   newId: () => string;
   now: () => number;
   publicUrl: string | undefined;

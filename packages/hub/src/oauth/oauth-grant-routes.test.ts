@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import type { Token } from "../kernel/access/token.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
-import type { OAuthGrant } from "../kernel/store/oauth-store.ts";
-import type { Token } from "../kernel/store/store.ts";
+import type { OAuthGrant } from "./model.ts";
 import { oauthGrantRoutes } from "./oauth-grant-routes.ts";
 
 const grant = (id: string, person: string | null, tenants: string[]): OAuthGrant => ({

@@ -5,13 +5,14 @@
 import { z } from "zod";
 import { type Access, allows } from "../kernel/access/authorizer.ts";
 import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
+import type { Scope } from "../kernel/access/scopes.ts";
 import { EVERY_TENANT, scopes } from "../kernel/access/scopes.ts";
 import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../kernel/http/route.ts";
 import { visiblePage } from "../kernel/http/visible-page.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
-import type { OAuthGrant, OAuthStore } from "../kernel/store/oauth-store.ts";
-import type { Scope } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
+import type { OAuthGrant } from "./model.ts";
 
 const tag = "tokens";
 const cursors = cursorFor("grant");
@@ -54,7 +55,7 @@ interface Visibility {
 }
 
 export interface OAuthGrantRoutes {
-  store: Pick<OAuthStore, "getOAuthGrant" | "listOAuthGrants" | "revokeOAuthGrant">;
+  store: Pick<Store, "getOAuthGrant" | "listOAuthGrants" | "revokeOAuthGrant">;
   tokens: Pick<TokenLookup, "getToken">;
   now: () => number;
 }

@@ -1,7 +1,7 @@
 /** The HTML pages of the authorization server. They need no script, and cannot be framed. */
 
+import type { Scope } from "../kernel/access/scopes.ts";
 import { createNonce, escapeHtml, pageHeaders } from "../kernel/http/html-page.ts";
-import type { Scope } from "../kernel/store/store.ts";
 
 const SCOPE_DESCRIPTIONS: Record<Scope, string> = {
   "inbox:read": "Read the events of the inbox",

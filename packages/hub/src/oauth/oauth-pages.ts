@@ -14,9 +14,7 @@ import { type GrantedToken, scopesIn } from "../kernel/access/granted-scopes.ts"
 import { EVERY_TENANT } from "../kernel/access/scopes.ts";
 import { deniedResponse } from "../kernel/http/problem-response.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
-import type { OAuthClient, OAuthStore } from "../kernel/store/oauth-store.ts";
-import type { PeopleStore } from "../kernel/store/people-store.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 import { ReturnedError, readAuthorization } from "./authorization-request.ts";
 import { isDocumentUrl } from "./client-document.ts";
 import type { Clients } from "./clients.ts";
@@ -24,6 +22,7 @@ import { type Consent, openConsent, sealConsent } from "./consent.ts";
 import { decide, redirectTo } from "./decide.ts";
 import { readUserCode } from "./device.ts";
 import { readForm, requireParam } from "./form.ts";
+import type { OAuthClient } from "./model.ts";
 import { formOf } from "./oauth-endpoints.ts";
 import { OAuthError } from "./oauth-error.ts";
 import {
@@ -41,8 +40,8 @@ export interface OAuthPages {
   authorizeRequest: AuthorizeRequest;
   tokens: Pick<TokenLookup, "getToken">;
   clients: Clients;
-  store: Pick<OAuthStore, "createOAuthGrant" | "decideOAuthGrant" | "findPendingGrant"> &
-    Pick<PeopleStore, "getPerson"> &
+  store: Pick<Store, "createOAuthGrant" | "decideOAuthGrant" | "findPendingGrant"> &
+    Pick<Store, "getPerson"> &
     Pick<Store, "getTenant">;
   tenancy: "single" | "github";
   seal: Seal;

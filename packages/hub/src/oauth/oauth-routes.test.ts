@@ -12,6 +12,7 @@ import { challengeOf } from "../kernel/lib/pkce.ts";
 import { createSeal } from "../kernel/lib/seal.ts";
 import type { WebFetch } from "../kernel/lib/web-fetch.ts";
 import { withPeople } from "../people/with-people.ts";
+import { storeDefinition } from "../store.ts";
 import { createSessions, OPERATOR, type SessionAccess } from "../tokens/sessions.ts";
 import { addOAuthRoutes } from "./oauth-routes.ts";
 
@@ -36,7 +37,7 @@ async function setup({
   maxUnusedClients,
   tenancy = "single",
 }: Options = {}) {
-  const store = openSqlite(`${tempFolder()}/x.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   let time = Date.UTC(2026, 10, 15);
   const now = () => time;

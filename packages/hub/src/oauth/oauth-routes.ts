@@ -5,7 +5,7 @@ import { addressOf } from "../kernel/http/peer-address.ts";
 import { createRateLimit } from "../kernel/http/rate-limit.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
 import type { WebFetch } from "../kernel/lib/web-fetch.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 import { createClients } from "./clients.ts";
 import { addOAuthEndpoints } from "./oauth-endpoints.ts";
 import { addOAuthMetadata } from "./oauth-metadata.ts";

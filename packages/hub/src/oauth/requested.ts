@@ -1,8 +1,8 @@
 /** Reads the scopes and the resource that a client requests. */
 
 import { resourceOf } from "../kernel/access/audience.ts";
+import type { Scope } from "../kernel/access/scopes.ts";
 import { DEFAULT_SCOPES, scopes } from "../kernel/access/scopes.ts";
-import type { Scope } from "../kernel/store/store.ts";
 import { OAuthError } from "./oauth-error.ts";
 
 /** Unknown scopes are ignored, because the response names the granted scopes. */

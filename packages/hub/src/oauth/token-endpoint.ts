@@ -3,16 +3,18 @@
  * reuse of any former refresh token is detected. The next refresh token is derived from the presented one
  * and a secret of the grant, so that a client that lost the response gets the same token again.
  */
+
+import type { Scope } from "../kernel/access/scopes.ts";
 import { toBase64Url, utf8 } from "../kernel/lib/bytes.ts";
 import { sha256Hex, webHmacKey } from "../kernel/lib/hmac.ts";
 import { challengeOf, isVerifier } from "../kernel/lib/pkce.ts";
 import { randomSecret } from "../kernel/lib/random-secret.ts";
-import type { OAuthClient, OAuthGrant, OAuthStore } from "../kernel/store/oauth-store.ts";
-import type { Scope, Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 import { POLL_GRANT } from "./authorization-request.ts";
 import { pollHash } from "./decide.ts";
 import { DEVICE_GRANT } from "./device.ts";
 import { type Form, requireParam } from "./form.ts";
+import type { OAuthClient, OAuthGrant } from "./model.ts";
 import { OAuthError } from "./oauth-error.ts";
 import { readRequestedResource, readRequestedScopes } from "./requested.ts";
 
@@ -33,7 +35,7 @@ export interface TokenResponse {
 
 export interface TokenEndpointOptions {
   store: Pick<
-    OAuthStore,
+    Store,
     | "redeemOAuthGrant"
     | "findGrantByFamily"
     | "rotateOAuthGrant"

@@ -1,11 +1,11 @@
 /** Counts for a dashboard. Their cost does not grow with the number of stored events and runs. */
 import { z } from "zod";
+import { RUN_STATUSES } from "../flows/runs/model.ts";
 import { isoOrNull } from "../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../kernel/http/route.ts";
 import { BoundedMap } from "../kernel/lib/bounded-map.ts";
 import { idFloor } from "../kernel/lib/ids.ts";
-import { RUN_STATUSES } from "../kernel/store/run-store.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 import { readSeries, type Series, seriesView, WINDOWS, type Window } from "./stats-series.ts";
 
 const DAY_MS = 24 * 3_600_000;

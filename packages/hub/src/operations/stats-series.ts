@@ -1,9 +1,9 @@
 /** Reads the rates of events and runs over time. The cost does not grow with the number of events. */
 import { z } from "zod";
+import type { RunCount } from "../flows/runs/model.ts";
 import { iso } from "../kernel/http/paging.ts";
 import { idFloor } from "../kernel/lib/ids.ts";
-import type { RunCount } from "../kernel/store/run-store.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 
 /**
  * The ids of runs begin with the time. So the runs of one slot of time are those whose ids begin with the

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { assertForAllTenants } from "../kernel/access/for-all-tenants.ts";
 import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
 import { defineRoute, type Route } from "../kernel/http/route.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 
 const size = z.int().min(0);
 export const storageView = z.object({

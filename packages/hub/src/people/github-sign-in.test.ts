@@ -11,6 +11,7 @@ import { mountRoutes } from "../kernel/http/route.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 import { createIds } from "../kernel/lib/ids.ts";
 import { createSeal } from "../kernel/lib/seal.ts";
+import { storeDefinition } from "../store.ts";
 import { tenantRoutes } from "../tenants/tenant-routes.ts";
 import { addSignInRoute, sessionRoutes } from "../tokens/session-routes.ts";
 import { createSessions } from "../tokens/sessions.ts";
@@ -41,7 +42,7 @@ beforeAll(async () => {
 beforeEach(() => fake.setBrowserUser("ada"));
 
 function setup({ publicUrl }: { publicUrl?: string } = {}) {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   let time = Date.now();
   const now = () => time;

@@ -8,8 +8,8 @@ import {
   type GithubAnswer,
   type GithubRequestOptions,
 } from "../github/github-request.ts";
-import type { Person } from "../kernel/store/people-store.ts";
 import { membershipsOf } from "./memberships.ts";
+import type { Person } from "./model.ts";
 
 export interface UserTokens {
   access: string;

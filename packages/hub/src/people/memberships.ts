@@ -6,8 +6,9 @@
  * can read only a single repository.
  */
 
+import type { Role } from "../kernel/access/scopes.ts";
 import { MAX_TENANTS } from "../kernel/access/scopes.ts";
-import type { Membership, Role } from "../kernel/store/people-store.ts";
+import type { Membership } from "./model.ts";
 
 export interface GithubIdentity {
   id: string;

@@ -2,6 +2,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { createSeal } from "../kernel/lib/seal.ts";
+import { storeDefinition } from "../store.ts";
 import type { GithubPerson, UserAnswer, UserTokens } from "./github-users.ts";
 import { createPeople } from "./people.ts";
 
@@ -24,7 +25,7 @@ const REJECTED = { outcome: "rejected", message: "Bad credentials" } as const;
  * result of another process is polled.
  */
 function setup({ pollMs = 0 } = {}) {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   let now = START;
   let generation = 0;

@@ -7,11 +7,12 @@
 import type { Log } from "../kernel/lib/log.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
-import type { PeopleStore, Person } from "../kernel/store/people-store.ts";
+import type { Store } from "../store.ts";
 import type { GithubPerson, GithubUsers, UserAnswer, UserTokens } from "./github-users.ts";
+import type { Person } from "./model.ts";
 
 export interface PeopleOptions {
-  store: PeopleStore;
+  store: Store;
   github: Pick<GithubUsers, "identify" | "refreshTokens">;
   seal: Seal;
   now: () => number;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { Person } from "../kernel/store/people-store.ts";
-import type { Token } from "../kernel/store/store.ts";
+import type { Token } from "../kernel/access/token.ts";
+import type { Person } from "./model.ts";
 import { withPeople } from "./with-people.ts";
 
 const token: Token = {

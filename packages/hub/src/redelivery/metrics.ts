@@ -1,5 +1,5 @@
 import { type Metrics, single } from "../kernel/metrics.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 import type { RedeliveryOutcome } from "./schedule.ts";
 
 /** Counting stops at this number, so that the query stays cheap. */

@@ -5,8 +5,8 @@ import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
 import { iso, isoOrNull } from "../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
-import { REDELIVERY_STATES, type Redelivery } from "../kernel/store/redelivery-store.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
+import { REDELIVERY_STATES, type Redelivery } from "./model.ts";
 import { oldestAt } from "./rules.ts";
 
 const time = z.iso.datetime();

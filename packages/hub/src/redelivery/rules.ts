@@ -1,5 +1,5 @@
 /** Decides when the hub requests a redelivery, and when it gives up. */
-import type { Redelivery } from "../kernel/store/redelivery-store.ts";
+import type { Redelivery } from "./model.ts";
 
 const MINUTE_MS = 60_000;
 

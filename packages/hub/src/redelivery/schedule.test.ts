@@ -5,6 +5,7 @@ import type { GithubAnswer } from "../github/github-request.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { createTestTimers } from "../kernel/lib/test-timers.ts";
 import { sampleEvent } from "../kernel/store/contract/sample.ts";
+import { storeDefinition } from "../store.ts";
 import type { GithubDeliveries, GithubDelivery } from "./github-deliveries.ts";
 import { type RedeliveryOptions, scheduleRedelivery } from "./schedule.ts";
 
@@ -14,7 +15,7 @@ const HOUR = 60 * MINUTE;
 const PAGE_SIZE = 2;
 
 function setUp(options: Partial<RedeliveryOptions> = {}) {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   const timers = createTestTimers(START);
   const attempts: GithubDelivery[] = [];
   /** The guids of the requested redeliveries, and the cursors of the pages that were read. */

@@ -1,13 +1,3 @@
-import type {
-  DeliveryAttempt,
-  Redelivery,
-  RedeliveryChange,
-  RedeliveryState,
-  RedeliveryStore,
-  RedeliverySweep,
-  SweepProgress,
-} from "../kernel/store/redelivery-store.ts";
-import { REDELIVERY_STATES } from "../kernel/store/redelivery-store.ts";
 import {
   type Dialect,
   execute,
@@ -18,40 +8,55 @@ import {
   type Verb,
 } from "../kernel/store/sql.ts";
 import { storableText } from "../kernel/store/storable-text.ts";
-
-type Lease = Parameters<RedeliveryStore["leaseRedeliverySweep"]>[0];
+import { read, write } from "../kernel/store/verb.ts";
+import type {
+  DeliveryAttempt,
+  Redelivery,
+  RedeliveryChange,
+  RedeliveryState,
+  RedeliverySweep,
+  SweepEnd,
+  SweepLease,
+  SweepProgress,
+} from "./model.ts";
+import { REDELIVERY_STATES } from "./model.ts";
 
 const SWEEP = "read_until, cursor, newest_at, next_at, completed_at, error";
 
-export function* requestRedeliverySweep(at: number): Verb<void> {
+/** Makes a sweep due at `at`, unless one is due earlier. */
+export const requestRedeliverySweep = write("registry", function* (at: number): Verb<void> {
   yield* execute(
     "INSERT INTO github_sweep (id, read_until, next_at, paused_until, leased_until) VALUES (1, 0, ?, 0, 0) " +
       "ON CONFLICT (id) DO UPDATE SET next_at = CASE WHEN excluded.next_at < github_sweep.next_at " +
       "THEN excluded.next_at ELSE github_sweep.next_at END",
     [at],
   );
-}
+});
 
-export function* leaseRedeliverySweep({
-  by,
-  now,
-  until,
-}: Lease): Verb<Awaited<ReturnType<RedeliveryStore["leaseRedeliverySweep"]>>> {
-  const leased = yield* first<RedeliverySweep>(
-    "UPDATE github_sweep SET leased_by = ?, leased_until = ? WHERE id = 1 AND next_at <= ? " +
-      `AND paused_until <= ? AND leased_until <= ? RETURNING ${SWEEP}`,
-    [by, until, now, now, now],
-  );
-  if (leased) return { leased };
-  const row = yield* first<{ next_at: number; paused_until: number; leased_until: number }>(
-    "SELECT next_at, paused_until, leased_until FROM github_sweep WHERE id = 1",
-  );
-  const { next_at = now, paused_until = 0, leased_until = 0 } = row ?? {};
-  return { leased: undefined, due_at: Math.max(next_at, paused_until, leased_until) };
-}
+/** Leases the sweep if it is due. Otherwise, `due_at` is the time to try again. */
+export const leaseRedeliverySweep = write(
+  "registry",
+  function* ({
+    by,
+    now,
+    until,
+  }: SweepLease): Verb<{ leased: RedeliverySweep } | { leased: undefined; due_at: number }> {
+    const leased = yield* first<RedeliverySweep>(
+      "UPDATE github_sweep SET leased_by = ?, leased_until = ? WHERE id = 1 AND next_at <= ? " +
+        `AND paused_until <= ? AND leased_until <= ? RETURNING ${SWEEP}`,
+      [by, until, now, now, now],
+    );
+    if (leased) return { leased };
+    const row = yield* first<{ next_at: number; paused_until: number; leased_until: number }>(
+      "SELECT next_at, paused_until, leased_until FROM github_sweep WHERE id = 1",
+    );
+    const { next_at = now, paused_until = 0, leased_until = 0 } = row ?? {};
+    return { leased: undefined, due_at: Math.max(next_at, paused_until, leased_until) };
+  },
+);
 
 /** Renews the lease, and locks its row, so that concurrent verbs of one sweep run one after the other. */
-function* renewLease({ by, now, until }: Lease): Verb<boolean> {
+function* renewLease({ by, now, until }: SweepLease): Verb<boolean> {
   const renewed = yield* first(
     "UPDATE github_sweep SET leased_until = ? WHERE id = 1 AND leased_by = ? AND leased_until > ? RETURNING id",
     [until, by, now],
@@ -59,48 +64,54 @@ function* renewLease({ by, now, until }: Lease): Verb<boolean> {
   return renewed !== undefined;
 }
 
-export function* recordAttempts(
-  dialect: Dialect,
-  lease: Lease,
-  attempts: readonly DeliveryAttempt[],
-  { read_until, cursor, newest_at }: SweepProgress,
-): Verb<{ failed: number; delivered: number } | undefined> {
-  if (!(yield* renewLease(lease))) return undefined;
-  const known = yield* findRedeliveries(
-    dialect,
-    attempts.map(({ guid }) => guid),
-  );
-  const formerStates = new Map([...known].map(([guid, { state }]) => [guid, state]));
-  const changed = new Set<string>();
-  // From the oldest to the newest, so that the newest attempt is merged last.
-  for (const attempt of attempts.toReversed()) {
-    const merged = mergeAttempt(known.get(attempt.guid), attempt);
-    if (!merged) continue;
-    known.set(attempt.guid, merged);
-    changed.add(attempt.guid);
-  }
-  const rows = [...changed].map((guid) => known.get(guid) as Redelivery);
-  yield* insert(
-    "github_redeliveries",
-    COLUMNS,
-    rows.map((row) => COLUMNS.map((column) => row[column])),
-    `ON CONFLICT (guid) DO UPDATE SET ${COLUMNS.slice(1)
-      .map((column) => `${column} = excluded.${column}`)
-      .join(", ")}`,
-  );
-  yield* execute("UPDATE github_sweep SET read_until = ?, cursor = ?, newest_at = ? WHERE id = 1", [
-    read_until,
-    cursor,
-    newest_at,
-  ]);
-  return {
-    failed: rows.filter(({ guid, state }) => state === "open" && !formerStates.has(guid)).length,
-    delivered: rows.filter(
-      ({ guid, state }) =>
-        state === "delivered" && formerStates.has(guid) && formerStates.get(guid) !== "delivered",
-    ).length,
-  };
-}
+/**
+ * Records one page of attempts and the progress, and renews the lease. `failed` is the number of new
+ * open redeliveries, and `delivered` the number of known ones that have been delivered since. Returns
+ * undefined if the lease is lost.
+ */
+export const recordAttempts = write(
+  "registry",
+  function* (
+    lease: SweepLease,
+    attempts: readonly DeliveryAttempt[],
+    { read_until, cursor, newest_at }: SweepProgress,
+  ): Verb<{ failed: number; delivered: number } | undefined> {
+    if (!(yield* renewLease(lease))) return undefined;
+    const known = yield* findRedeliveries(
+      this.dialect,
+      attempts.map(({ guid }) => guid),
+    );
+    const formerStates = new Map([...known].map(([guid, { state }]) => [guid, state]));
+    const changed = new Set<string>();
+    // From the oldest to the newest, so that the newest attempt is merged last.
+    for (const attempt of attempts.toReversed()) {
+      const merged = mergeAttempt(known.get(attempt.guid), attempt);
+      if (!merged) continue;
+      known.set(attempt.guid, merged);
+      changed.add(attempt.guid);
+    }
+    const rows = [...changed].map((guid) => known.get(guid) as Redelivery);
+    yield* insert(
+      "github_redeliveries",
+      COLUMNS,
+      rows.map((row) => COLUMNS.map((column) => row[column])),
+      `ON CONFLICT (guid) DO UPDATE SET ${COLUMNS.slice(1)
+        .map((column) => `${column} = excluded.${column}`)
+        .join(", ")}`,
+    );
+    yield* execute(
+      "UPDATE github_sweep SET read_until = ?, cursor = ?, newest_at = ? WHERE id = 1",
+      [read_until, cursor, newest_at],
+    );
+    return {
+      failed: rows.filter(({ guid, state }) => state === "open" && !formerStates.has(guid)).length,
+      delivered: rows.filter(
+        ({ guid, state }) =>
+          state === "delivered" && formerStates.has(guid) && formerStates.get(guid) !== "delivered",
+      ).length,
+    };
+  },
+);
 
 // biome-ignore format: a list
 const COLUMNS = [
@@ -163,76 +174,91 @@ function mergeAttempt(
   };
 }
 
-export function* dueRedeliveries(now: number, limit: number): Verb<Redelivery[]> {
+/** The open redeliveries that are due, in the order of `next_at`. */
+export const dueRedeliveries = read("registry", function* (now: number, limit: number): Verb<
+  Redelivery[]
+> {
   return yield* query<Redelivery>(
     `SELECT ${COLUMNS} FROM github_redeliveries WHERE state = 'open' AND next_at <= ? ORDER BY next_at, guid LIMIT ?`,
     [now, limit],
   );
-}
+});
 
-export function* changeRedelivery(
-  lease: Lease,
-  guid: string,
-  change: RedeliveryChange,
-): Verb<boolean> {
-  if (!(yield* renewLease(lease))) return false;
-  const { note } = change;
-  const entries = Object.entries({ ...change, ...(note && { note: storableText(note) }) });
-  yield* execute(
-    `UPDATE github_redeliveries SET ${entries.map(([column]) => `${column} = ?`).join(", ")} WHERE guid = ? AND state = 'open'`,
-    [...entries.map(([, value]) => value), guid],
-  );
-  return true;
-}
+/** Changes a redelivery if it is open, and renews the lease. False if the lease is lost. */
+export const changeRedelivery = write(
+  "registry",
+  function* (lease: SweepLease, guid: string, change: RedeliveryChange): Verb<boolean> {
+    if (!(yield* renewLease(lease))) return false;
+    const { note } = change;
+    const entries = Object.entries({ ...change, ...(note && { note: storableText(note) }) });
+    yield* execute(
+      `UPDATE github_redeliveries SET ${entries.map(([column]) => `${column} = ?`).join(", ")} WHERE guid = ? AND state = 'open'`,
+      [...entries.map(([, value]) => value), guid],
+    );
+    return true;
+  },
+);
 
-export function* retryRedelivery(
-  guid: string,
-  at: number,
-  failedAfter: number,
-): Verb<Redelivery | undefined> {
-  const where = "guid = ? AND state <> 'delivered' AND failed_at > ?";
-  const select = `SELECT guid FROM github_redeliveries WHERE ${where}`;
-  if (!(yield* first(select, [guid, failedAfter]))) return undefined;
-  // The sweep first: other transactions lock its row before those of the redeliveries.
-  yield* requestRedeliverySweep(at);
-  return yield* first<Redelivery>(
-    "UPDATE github_redeliveries SET state = 'open', requests = 0, next_at = ?, note = NULL " +
-      `WHERE ${where} RETURNING ${COLUMNS}`,
-    [at, guid, failedAfter],
-  );
-}
+/**
+ * Opens the redelivery again: it is due at `at` and has no requests, and a sweep is due too. Returns
+ * undefined if the webhook was delivered, is unknown, or failed first at `failed_after` or before.
+ */
+export const retryRedelivery = write(
+  "registry",
+  function* (guid: string, at: number, failedAfter: number): Verb<Redelivery | undefined> {
+    const where = "guid = ? AND state <> 'delivered' AND failed_at > ?";
+    const select = `SELECT guid FROM github_redeliveries WHERE ${where}`;
+    if (!(yield* first(select, [guid, failedAfter]))) return undefined;
+    // The sweep first: other transactions lock its row before those of the redeliveries.
+    yield* requestRedeliverySweep.call(this, at);
+    return yield* first<Redelivery>(
+      "UPDATE github_redeliveries SET state = 'open', requests = 0, next_at = ?, note = NULL " +
+        `WHERE ${where} RETURNING ${COLUMNS}`,
+      [at, guid, failedAfter],
+    );
+  },
+);
 
-export function* finishRedeliverySweep(
-  by: string,
-  end: Parameters<RedeliveryStore["finishRedeliverySweep"]>[1],
-): Verb<boolean> {
-  const { now, next_at, paused_until, is_complete, error, remove_before } = end;
-  const finished = yield* first(
-    "UPDATE github_sweep SET leased_by = NULL, leased_until = 0, next_at = ?, paused_until = ?, error = ?, " +
-      "completed_at = CASE WHEN ? = 1 THEN ? ELSE completed_at END WHERE id = 1 AND leased_by = ? RETURNING id",
-    [next_at, paused_until, error && storableText(error), is_complete ? 1 : 0, now, by],
-  );
-  if (!finished) return false;
-  for (const state of REDELIVERY_STATES)
-    yield* execute("DELETE FROM github_redeliveries WHERE state = ? AND failed_at < ?", [
-      state,
-      remove_before,
-    ]);
-  return true;
-}
+/** Records the end of a sweep, and ends the lease. False if the lease is lost. */
+export const finishRedeliverySweep = write(
+  "registry",
+  function* (by: string, end: SweepEnd): Verb<boolean> {
+    const { now, next_at, paused_until, is_complete, error, remove_before } = end;
+    const finished = yield* first(
+      "UPDATE github_sweep SET leased_by = NULL, leased_until = 0, next_at = ?, paused_until = ?, error = ?, " +
+        "completed_at = CASE WHEN ? = 1 THEN ? ELSE completed_at END WHERE id = 1 AND leased_by = ? RETURNING id",
+      [next_at, paused_until, error && storableText(error), is_complete ? 1 : 0, now, by],
+    );
+    if (!finished) return false;
+    for (const state of REDELIVERY_STATES)
+      yield* execute("DELETE FROM github_redeliveries WHERE state = ? AND failed_at < ?", [
+        state,
+        remove_before,
+      ]);
+    return true;
+  },
+);
 
-export function* getRedeliverySweep(): Verb<RedeliverySweep | undefined> {
+/** Undefined before the first sweep. */
+export const getRedeliverySweep = read("registry", function* (): Verb<RedeliverySweep | undefined> {
   return yield* first<RedeliverySweep>(`SELECT ${SWEEP} FROM github_sweep WHERE id = 1`);
-}
+});
 
-export function* listRedeliveries(state: RedeliveryState, limit: number): Verb<Redelivery[]> {
-  return yield* query<Redelivery>(
-    `SELECT ${COLUMNS} FROM github_redeliveries WHERE state = ? ORDER BY failed_at DESC, guid LIMIT ?`,
-    [state, limit],
-  );
-}
+/** Newest first. */
+export const listRedeliveries = read(
+  "registry",
+  function* (state: RedeliveryState, limit: number): Verb<Redelivery[]> {
+    return yield* query<Redelivery>(
+      `SELECT ${COLUMNS} FROM github_redeliveries WHERE state = ? ORDER BY failed_at DESC, guid LIMIT ?`,
+      [state, limit],
+    );
+  },
+);
 
-export function* countRedeliveries(max: number): Verb<Record<RedeliveryState, number>> {
+/** Higher counts are returned as `max`. */
+export const countRedeliveries = read("registry", function* (max: number): Verb<
+  Record<RedeliveryState, number>
+> {
   const counts = { open: 0, given_up: 0, delivered: 0 };
   for (const state of REDELIVERY_STATES)
     counts[state] =
@@ -241,4 +267,4 @@ export function* countRedeliveries(max: number): Verb<Record<RedeliveryState, nu
         [state, max],
       ))?.count ?? 0;
   return counts;
-}
+});

@@ -8,13 +8,9 @@
  */
 
 import type { GithubAnswer } from "../github/github-request.ts";
-import type {
-  DeliveryAttempt,
-  Redelivery,
-  SweepProgress,
-} from "../kernel/store/redelivery-store.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 import type { GithubDeliveries, GithubDelivery } from "./github-deliveries.ts";
+import type { DeliveryAttempt, Redelivery, SweepProgress } from "./model.ts";
 import { delayAfter, reasonToGiveUp, WINDOW_MS } from "./rules.ts";
 
 export interface SweepOptions {

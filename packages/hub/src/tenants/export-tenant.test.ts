@@ -3,10 +3,11 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { sampleRun } from "../kernel/store/contract/run-sample.ts";
 import { appendEvents, START, sampleEvent, sampleEvents } from "../kernel/store/contract/sample.ts";
+import { storeDefinition } from "../store.ts";
 import { exportTenant } from "./export-tenant.ts";
 
 function setup() {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   const read = async () => {
     const text = await new Response(exportTenant(store, "acme", START)).text();

@@ -3,15 +3,16 @@
  * pages while the client reads the stream, so that memory is bounded.
  */
 import { toBase64 } from "../kernel/lib/bytes.ts";
+import type { Payload } from "../kernel/store/packs.ts";
 import type { Row, Value } from "../kernel/store/sql.ts";
-import type { Payload, Store } from "../kernel/store/store.ts";
-import type { ExportPage } from "../kernel/store/tenant-data-store.ts";
 import {
   keptTables,
   type OwnedTable,
   type TenantTable,
   tenantTables,
 } from "../kernel/store/tenant-tables.ts";
+import type { Store } from "../store.ts";
+import type { ExportPage } from "./model.ts";
 
 type ExportStore = Pick<Store, "exportRows" | "getPayload">;
 

@@ -1,6 +1,5 @@
 /** The export and the deletion of all data of a tenant. */
 
-import { removeRuns } from "../flows/runs/store/read-runs.ts";
 import { lockTenants } from "../kernel/store/lock-tenants.ts";
 import {
   type Dialect,
@@ -12,7 +11,6 @@ import {
   type Value,
   type Verb,
 } from "../kernel/store/sql.ts";
-import type { ExportedRows, ExportPage } from "../kernel/store/tenant-data-store.ts";
 import {
   keptTables,
   type OwnedTable,
@@ -20,10 +18,12 @@ import {
   type TenantTable,
   tenantTables,
 } from "../kernel/store/tenant-tables.ts";
+import { read, write } from "../kernel/store/verb.ts";
+import type { ExportedRows, ExportPage } from "./model.ts";
 
 const OF_TENANT = "tenant_id = ?";
 
-export function* exportRows(page: ExportPage): Verb<ExportedRows> {
+export const exportRows = read("combined", function* (page: ExportPage): Verb<ExportedRows> {
   const { tenant, owner, after, limit } = page;
   const table = findTable(page.table, owner !== undefined);
   const { name, key, exported = [] } = table;
@@ -39,7 +39,7 @@ export function* exportRows(page: ExportPage): Verb<ExportedRows> {
   );
   const last = rows.length === limit ? rows.at(-1) : undefined;
   return { rows, next: last ? key.map((column) => last[column] as Value) : null };
-}
+});
 
 /** `name`: the id of a tenant table, or the name of an owned table. */
 function findTable(name: string, isOwned: boolean): TenantTable | OwnedTable {
@@ -51,30 +51,39 @@ function findTable(name: string, isOwned: boolean): TenantTable | OwnedTable {
   return table;
 }
 
-export function* startDeletion(dialect: Dialect, tenant: string, at: number): Verb<boolean> {
-  yield* lockTenants(dialect, [tenant]);
-  const condition = (yield* hasRows(tenant)) ? "" : "AND (deleted_at IS NULL OR deleting = 1)";
-  const started = yield* query(
-    "UPDATE tenants SET deleting = 1, deleted_at = coalesce(deleted_at, ?) " +
-      `WHERE id = ? ${condition} RETURNING id`,
-    [at, tenant],
-  );
-  if (started.length === 0) return false;
-  yield* execute("DELETE FROM memberships WHERE tenant_id = ?", [tenant]);
-  yield* removeFromTokens(dialect, tenant);
-  yield* removeFromGrants(dialect, tenant);
-  yield* execute(
-    "UPDATE tokens SET revoked_at = ? WHERE revoked_at IS NULL " +
-      "AND id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?)",
-    [at, tenant],
-  );
-  yield* execute(
-    "UPDATE installations SET removed_at = coalesce(removed_at, ?), account = NULL WHERE tenant_id = ?",
-    [at, tenant],
-  );
-  yield* notify({ topic: "tenant_deleted", tenant });
-  return true;
-}
+/**
+ * Revokes the tenant's tokens, deletes its memberships, and marks its installations as removed.
+ * From the commit on, the tenant accepts no events. If a deleted tenant has rows again, such as
+ * those of a late webhook, the deletion starts again. False if the tenant does not exist.
+ */
+export const startDeletion = write(
+  "combined",
+  function* (tenant: string, at: number): Verb<boolean> {
+    const { dialect } = this;
+    yield* lockTenants(dialect, [tenant]);
+    const condition = (yield* hasRows(tenant)) ? "" : "AND (deleted_at IS NULL OR deleting = 1)";
+    const started = yield* query(
+      "UPDATE tenants SET deleting = 1, deleted_at = coalesce(deleted_at, ?) " +
+        `WHERE id = ? ${condition} RETURNING id`,
+      [at, tenant],
+    );
+    if (started.length === 0) return false;
+    yield* execute("DELETE FROM memberships WHERE tenant_id = ?", [tenant]);
+    yield* removeFromTokens(dialect, tenant);
+    yield* removeFromGrants(dialect, tenant);
+    yield* execute(
+      "UPDATE tokens SET revoked_at = ? WHERE revoked_at IS NULL " +
+        "AND id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?)",
+      [at, tenant],
+    );
+    yield* execute(
+      "UPDATE installations SET removed_at = coalesce(removed_at, ?), account = NULL WHERE tenant_id = ?",
+      [at, tenant],
+    );
+    yield* notify({ topic: "tenant_deleted", tenant });
+    return true;
+  },
+);
 
 /** Whether rows of the tenant exist. A deleted tenant has rows if some were stored after its deletion. */
 function* hasRows(tenant: string): Verb<boolean> {
@@ -123,17 +132,26 @@ const omitTenant = (tenants: string, tenant: string): string =>
  */
 const MAX_OWNERS = 100;
 
-export function* continueDeletion(dialect: Dialect, tenant: string, limit: number): Verb<boolean> {
+/** Deletes up to `limit` rows of a table, and returns their number. */
+export type DeleteRows = (dialect: Dialect, tenant: string, limit: number) => Verb<number>;
+
+/** See `continueDeletion`. `ownDeletes`: the tables whose rows are not just deleted with the rows that they own. */
+export function* deleteTenant(
+  dialect: Dialect,
+  tenant: string,
+  limit: number,
+  ownDeletes: Readonly<Record<string, DeleteRows>>,
+): Verb<boolean> {
   yield* lockTenants(dialect, [tenant]);
   const head = yield* first("SELECT id FROM tenants WHERE id = ? AND deleting = 1", [tenant]);
   if (!head) return true;
   let left = limit;
   for (const table of tenantTables) {
     const max = table.owned ? Math.min(left, MAX_OWNERS) : left;
-    const deleted =
-      table.name === "runs"
-        ? yield* deleteRuns(dialect, tenant, max)
-        : yield* deleteRows(dialect, table, tenant, max);
+    const deleteOwn = ownDeletes[table.name];
+    const deleted = deleteOwn
+      ? yield* deleteOwn(dialect, tenant, max)
+      : yield* deleteRows(dialect, table, tenant, max);
     if (deleted === max) return false;
     left -= deleted;
   }
@@ -161,27 +179,6 @@ function* deleteRows(
   return deleted.length;
 }
 
-/**
- * Deletes up to `limit` runs. Of runs with many steps, it deletes only steps, and returns `limit`, because such
- * runs are left.
- */
-function* deleteRuns(dialect: Dialect, tenant: string, limit: number): Verb<number> {
-  const runs = yield* query<{ id: string }>(
-    `SELECT id FROM runs WHERE id IN (SELECT id FROM runs WHERE tenant_id = ? LIMIT ?) ORDER BY id${dialect.forUpdate}`,
-    [tenant, limit],
-  );
-  const ids = runs.map(({ id }) => id);
-  const removed = yield* removeRuns(dialect, ids, limit);
-  if (removed.length === ids.length) return ids.length;
-  // A worker would repeat the steps that are deleted.
-  for (const { list, params } of inLists(ids, dialect, 0))
-    yield* execute(
-      `UPDATE runs SET status = 'cancelled', due_at = NULL WHERE id IN ${list} AND finished_at IS NULL`,
-      params,
-    );
-  return limit;
-}
-
 function* finishDeletion(tenant: string): Verb<void> {
   yield* execute(
     "DELETE FROM callback_verifications WHERE NOT EXISTS (SELECT 1 FROM subscriptions " +
@@ -200,10 +197,11 @@ function* finishDeletion(tenant: string): Verb<void> {
   );
 }
 
-export function* listDeletions(limit: number): Verb<string[]> {
+/** The tenants that are being deleted. */
+export const listDeletions = read("own", function* (limit: number): Verb<string[]> {
   const rows = yield* query<{ id: string }>(
     "SELECT id FROM tenants WHERE deleting = 1 ORDER BY id LIMIT ?",
     [limit],
   );
   return rows.map(({ id }) => id);
-}
+});

@@ -4,7 +4,7 @@
  */
 import type { Timers } from "../kernel/lib/timers.ts";
 import { createPacedSteps } from "../kernel/store/paced-steps.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 
 export interface TenantDeletionsOptions {
   store: Pick<Store, "startDeletion" | "continueDeletion">;

@@ -8,7 +8,8 @@ import { EVERY_TENANT } from "../kernel/access/scopes.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { mountRoutes } from "../kernel/http/route.ts";
 import { appendEvents, sampleEvents } from "../kernel/store/contract/sample.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
+import { storeDefinition } from "../store.ts";
 import { createToken } from "../tokens/tokens.ts";
 import { createTenantDeletions } from "./tenant-deletions.ts";
 import { tenantRoutes } from "./tenant-routes.ts";
@@ -29,7 +30,7 @@ let acme: string;
 let waitForDeletions: () => Promise<void>;
 
 beforeEach(async () => {
-  store = openSqlite(`${tempFolder()}/hub.db`);
+  store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   const now = () => NOW;
   const authorizer = createAuthorizer({ store, now, everyTenant: undefined });

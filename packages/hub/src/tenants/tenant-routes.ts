@@ -6,8 +6,9 @@ import { EVERY_TENANT } from "../kernel/access/scopes.ts";
 import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../kernel/http/paging.ts";
 import { defineRoute, NO_STORE, noSuchTenant, type Route } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
-import type { Retention, Store, Tenant, TenantSettings } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 import { exportTenant } from "./export-tenant.ts";
+import type { Tenant, TenantSettings } from "./model.ts";
 import type { TenantDeletions } from "./tenant-deletions.ts";
 
 const tag = "tenants";
@@ -71,7 +72,7 @@ export const tenantDetails = tenantView.extend({
 /** The hub's settings, which apply to tenants without their own settings. */
 interface TenantDefaults {
   quota: number | null;
-  retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
+  retention: { processedFor: number; pendingFor: number; maxBytes: number };
 }
 
 const toDays = (ms: number) => ms / DAY_MS;

@@ -1,6 +1,6 @@
 import { BoundedMap } from "../kernel/lib/bounded-map.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 
 const INTERVAL_MS = 60_000;
 const MAX_TRACKED_TOKENS = 10_000;

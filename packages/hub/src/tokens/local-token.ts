@@ -5,8 +5,8 @@
 
 import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
 import { EVERY_TENANT } from "../kernel/access/scopes.ts";
+import type { Token } from "../kernel/access/token.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
-import type { Token } from "../kernel/store/store.ts";
 
 /** The id of the local token is constant, so that a client keeps its claims when the hub restarts. */
 const ID = "local";

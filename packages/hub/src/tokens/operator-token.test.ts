@@ -2,13 +2,14 @@ import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { EVERY_TENANT } from "../kernel/access/scopes.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
+import { storeDefinition } from "../store.ts";
 import { hasOperatorToken } from "./operator-token.ts";
 import { createToken, ensureAdminToken, type NewToken } from "./tokens.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 
 function setUp() {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   const create = (id: string, token: Partial<NewToken> = {}) =>
     createToken(store, {

@@ -3,7 +3,8 @@
 import { isActive } from "../kernel/access/authorizer.ts";
 import { allows } from "../kernel/access/granted-scopes.ts";
 import { EVERY_TENANT } from "../kernel/access/scopes.ts";
-import type { Store, Token } from "../kernel/store/store.ts";
+import type { Token } from "../kernel/access/token.ts";
+import type { Store } from "../store.ts";
 
 /** The command that creates a token of the operator. */
 export const CREATE_OPERATOR_TOKEN = `token create operator --scope admin --tenant '${EVERY_TENANT}'`;

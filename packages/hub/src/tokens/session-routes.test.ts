@@ -3,11 +3,12 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createAuthorizeRequest } from "../kernel/access/authorize-request.ts";
 import { createAuthorizer } from "../kernel/access/authorizer.ts";
+import type { Scope } from "../kernel/access/scopes.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { createHostCheck } from "../kernel/http/host-check.ts";
 import { mountRoutes } from "../kernel/http/route.ts";
 import { createIds } from "../kernel/lib/ids.ts";
-import type { Scope } from "../kernel/store/store.ts";
+import { storeDefinition } from "../store.ts";
 import { addSignInRoute, sessionRoutes } from "./session-routes.ts";
 import { createSessions, OPERATOR } from "./sessions.ts";
 import { createToken } from "./tokens.ts";
@@ -16,7 +17,7 @@ const ORIGIN = "http://127.0.0.1:4747";
 const MINUTE = 60_000;
 
 function setup(publicUrl?: string) {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   let time = Date.UTC(2026, 10, 16);
   const now = () => time;

@@ -14,8 +14,7 @@ import { deniedResponse, errorResponse } from "../kernel/http/problem-response.t
 import { readJson, TOO_LARGE } from "../kernel/http/read-json.ts";
 import { defineRoute, type Route, type RouteDescription } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
-import type { Person } from "../kernel/store/people-store.ts";
-import type { Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 import { CODE_MS, type Sessions, sessionAccessOf } from "./sessions.ts";
 
 const tag = "session";
@@ -53,7 +52,7 @@ const signInBody = z.strictObject(
 );
 
 const viewPerson = (
-  { login, name, avatar }: Person,
+  { login, name, avatar }: { login: string; name: string | null; avatar: string | null },
   roles: GrantedToken["roles"],
   avatarOrigins: readonly string[],
 ): z.input<typeof sessionView>["person"] => ({

@@ -5,11 +5,13 @@
 
 import { grants } from "../kernel/access/authorizer.ts";
 import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
+import type { Scope } from "../kernel/access/scopes.ts";
 import { EVERY_TENANT } from "../kernel/access/scopes.ts";
+import type { Token } from "../kernel/access/token.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 import { randomSecret } from "../kernel/lib/random-secret.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
-import type { Scope, Store, Token } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 
 export const CODE_MS = 10 * 60_000;
 const SESSION_MS = 30 * 24 * 3_600_000;

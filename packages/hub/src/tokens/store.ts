@@ -1,6 +1,8 @@
 /** Access tokens, sign-in codes and sessions. Only their SHA-256 hash is stored. */
+
+import type { Scope } from "../kernel/access/scopes.ts";
+import type { Token } from "../kernel/access/token.ts";
 import {
-  type Dialect,
   execute,
   first,
   inLists,
@@ -9,7 +11,8 @@ import {
   type Value,
   type Verb,
 } from "../kernel/store/sql.ts";
-import type { NewStoredToken, Scope, Token, TokenQuery } from "../kernel/store/store.ts";
+import { read, write } from "../kernel/store/verb.ts";
+import type { NewStoredToken, TokenQuery } from "./model.ts";
 
 interface TokenRow extends Omit<Token, "scopes" | "tenants"> {
   scopes: string;
@@ -47,11 +50,12 @@ const toValues = ({ kind = "token", parent = null, ...token }: NewStoredToken): 
   return [id, kind, parent, name, hash, ...lists, created_at, expires_at, person, resource];
 };
 
-export function* putToken(token: NewStoredToken): Verb<boolean> {
+/** False if a token with this id or hash exists; that token is not changed. */
+export const putToken = write("registry", function* (token: NewStoredToken): Verb<boolean> {
   const rows = yield* query(`${INSERT_TOKEN} ON CONFLICT DO NOTHING RETURNING id`, toValues(token));
   if (rows.length > 0) yield* indexTenants([token]);
   return rows.length > 0;
-}
+});
 
 /** `token_tenants` is an index: it finds the tokens of one tenant. */
 const indexTenants = (tokens: readonly Pick<Token, "id" | "tenants">[]): Verb<void> =>
@@ -71,85 +75,73 @@ function* removeFromIndex(tokens: readonly Pick<TokenRow, "id" | "tenants">[]): 
       ]);
 }
 
-const INDEXED_PER_QUERY = 500;
-
-/** Fills `token_tenants` in the migration that creates it. */
-export function* indexAllTokens(): Verb<void> {
-  for (let after = ""; ; ) {
-    const rows = yield* query<Pick<TokenRow, "id" | "tenants">>(
-      "SELECT id, tenants FROM tokens WHERE id > ? ORDER BY id LIMIT ?",
-      [after, INDEXED_PER_QUERY],
+/**
+ * If `token` is set, makes it valid, even if it was revoked before or was stored under another id.
+ * Revokes all other tokens whose ids begin with `prefix`. The codes, sessions and OAuth grants that the revoked tokens
+ * created are revoked too.
+ */
+export const replaceTokens = write(
+  "registry",
+  function* (prefix: string, token: NewStoredToken | undefined, at: number): Verb<void> {
+    const revoked = yield* query<{ id: string }>(
+      "UPDATE tokens SET revoked_at = ? WHERE substr(id, 1, ?) = ? AND hash <> ? AND revoked_at IS NULL RETURNING id",
+      [at, prefix.length, prefix, token?.hash ?? ""],
     );
-    yield* indexTenants(
-      rows.map(({ id, tenants }) => ({ id, tenants: JSON.parse(tenants) as string[] })),
+    for (const { id } of revoked) yield* revokeChildren(id, at);
+    if (!token) return;
+    // If the token is stored, the statement below changes its id and tenants.
+    yield* removeFromIndex(
+      yield* query<TokenRow>("SELECT id, tenants FROM tokens WHERE hash = ?", [token.hash]),
     );
-    const last = rows.at(-1);
-    if (!last) return;
-    after = last.id;
-  }
-}
+    yield* query(
+      `${INSERT_TOKEN} ` +
+        "ON CONFLICT (hash) DO UPDATE SET id = excluded.id, name = excluded.name, scopes = excluded.scopes, " +
+        "tenants = excluded.tenants, expires_at = excluded.expires_at, revoked_at = NULL",
+      toValues(token),
+    );
+    yield* indexTenants([token]);
+  },
+);
 
-export function* replaceTokens(
-  prefix: string,
-  token: NewStoredToken | undefined,
-  at: number,
-): Verb<void> {
-  const revoked = yield* query<{ id: string }>(
-    "UPDATE tokens SET revoked_at = ? WHERE substr(id, 1, ?) = ? AND hash <> ? AND revoked_at IS NULL RETURNING id",
-    [at, prefix.length, prefix, token?.hash ?? ""],
-  );
-  for (const { id } of revoked) yield* revokeChildren(id, at);
-  if (!token) return;
-  // If the token is stored, the statement below changes its id and tenants.
-  yield* removeFromIndex(
-    yield* query<TokenRow>("SELECT id, tenants FROM tokens WHERE hash = ?", [token.hash]),
-  );
-  yield* query(
-    `${INSERT_TOKEN} ` +
-      "ON CONFLICT (hash) DO UPDATE SET id = excluded.id, name = excluded.name, scopes = excluded.scopes, " +
-      "tenants = excluded.tenants, expires_at = excluded.expires_at, revoked_at = NULL",
-    toValues(token),
-  );
-  yield* indexTenants([token]);
-}
-
-export function* findToken(hash: string): Verb<Token | undefined> {
+export const findToken = read("registry", function* (hash: string): Verb<Token | undefined> {
   const row = yield* first<TokenRow>(`${SELECT_TOKEN} WHERE hash = ?`, [hash]);
   return row && toToken(row);
-}
+});
 
-export function* getToken(id: string): Verb<Token | undefined> {
+export const getToken = read("registry", function* (id: string): Verb<Token | undefined> {
   const row = yield* first<TokenRow>(`${SELECT_TOKEN} WHERE id = ?`, [id]);
   return row && toToken(row);
-}
+});
 
-export function* listTokens({
-  kind = "token",
-  tenant,
-  person,
-  before,
-  limit,
-}: TokenQuery): Verb<Token[]> {
-  const conditions: [string, Value][] = [["kind = ?", kind]];
-  if (tenant !== undefined)
-    conditions.push(["id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?)", tenant]);
-  if (person !== undefined) conditions.push(["person = ?", person]);
-  if (before !== undefined) conditions.push(["id < ?", before]);
-  const rows = yield* query<TokenRow>(
-    `${SELECT_TOKEN} WHERE ${conditions.map(([sql]) => sql).join(" AND ")} ORDER BY id DESC LIMIT ?`,
-    [...conditions.map(([, value]) => value), limit],
-  );
-  return rows.map(toToken);
-}
+/** Sorted by id, descending: the newest first. */
+export const listTokens = read(
+  "registry",
+  function* ({ kind = "token", tenant, person, before, limit }: TokenQuery): Verb<Token[]> {
+    const conditions: [string, Value][] = [["kind = ?", kind]];
+    if (tenant !== undefined)
+      conditions.push(["id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?)", tenant]);
+    if (person !== undefined) conditions.push(["person = ?", person]);
+    if (before !== undefined) conditions.push(["id < ?", before]);
+    const rows = yield* query<TokenRow>(
+      `${SELECT_TOKEN} WHERE ${conditions.map(([sql]) => sql).join(" AND ")} ORDER BY id DESC LIMIT ?`,
+      [...conditions.map(([, value]) => value), limit],
+    );
+    return rows.map(toToken);
+  },
+);
 
-export function* revokeToken(id: string, at: number): Verb<boolean> {
+/**
+ * Also revokes the codes, sessions and OAuth grants that the token created. False if the token does
+ * not exist or is already revoked: only one of several concurrent calls returns true.
+ */
+export const revokeToken = write("registry", function* (id: string, at: number): Verb<boolean> {
   const rows = yield* query(
     "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL RETURNING id",
     [at, id],
   );
   if (rows.length > 0) yield* revokeChildren(id, at);
   return rows.length > 0;
-}
+});
 
 /** Revokes the sessions, OAuth grants and access tokens that a token or a grant has created. */
 export function* revokeChildren(parent: string, at: number): Verb<void> {
@@ -163,28 +155,40 @@ export function* revokeChildren(parent: string, at: number): Verb<void> {
   for (const { id } of grants) yield* revoke(id);
 }
 
-export function* countChildren(parent: string): Verb<number> {
+/**
+ * The number of stored codes and sessions that a token has created, including revoked and expired
+ * ones.
+ */
+export const countChildren = read("registry", function* (parent: string): Verb<number> {
   const row = yield* first<{ count: number }>(
     "SELECT count(*) AS count FROM tokens WHERE parent = ?",
     [parent],
   );
   return Number(row?.count);
-}
+});
 
-export function* touchTokens(dialect: Dialect, ids: readonly string[], at: number): Verb<void> {
-  for (const { list, params } of inLists(ids, dialect, 2))
-    yield* query(
-      `UPDATE tokens SET last_used_at = ? WHERE id IN ${list} AND coalesce(last_used_at, 0) < ?`,
-      [at, ...params, at],
+/** Records that these tokens were used at `at`. Ignores a time before the recorded one. */
+export const touchTokens = write(
+  "registry",
+  function* (ids: readonly string[], at: number): Verb<void> {
+    for (const { list, params } of inLists(ids, this.dialect, 2))
+      yield* query(
+        `UPDATE tokens SET last_used_at = ? WHERE id IN ${list} AND coalesce(last_used_at, 0) < ?`,
+        [at, ...params, at],
+      );
+  },
+);
+
+/** Removes codes, sessions and OAuth tokens that expired before this time. Returns their number. */
+export const sweepSessions = write(
+  "registry",
+  function* (expiredBefore: number, limit: number): Verb<number> {
+    const removed = yield* query<TokenRow>(
+      "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens WHERE kind <> 'token' AND expires_at < ? " +
+        "ORDER BY expires_at LIMIT ?) RETURNING id, tenants",
+      [expiredBefore, limit],
     );
-}
-
-export function* sweepSessions(expiredBefore: number, limit: number): Verb<number> {
-  const removed = yield* query<TokenRow>(
-    "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens WHERE kind <> 'token' AND expires_at < ? " +
-      "ORDER BY expires_at LIMIT ?) RETURNING id, tenants",
-    [expiredBefore, limit],
-  );
-  yield* removeFromIndex(removed);
-  return removed.length;
-}
+    yield* removeFromIndex(removed);
+    return removed.length;
+  },
+);

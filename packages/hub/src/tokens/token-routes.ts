@@ -2,12 +2,15 @@
 import { z } from "zod";
 import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
 import { allows, scopesIn } from "../kernel/access/granted-scopes.ts";
+import type { Scope } from "../kernel/access/scopes.ts";
 import { DEFAULT_SCOPES, EVERY_TENANT, MAX_TENANTS, scopes } from "../kernel/access/scopes.ts";
+import type { Token } from "../kernel/access/token.ts";
 import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../kernel/http/paging.ts";
 import { defineRoute, type Route, type RouteRequest } from "../kernel/http/route.ts";
 import { visiblePage } from "../kernel/http/visible-page.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
-import type { Scope, Store, Token, TokenQuery } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
+import type { TokenQuery } from "./model.ts";
 import { createToken, MAX_DAYS, unknownTenantError } from "./tokens.ts";
 
 const tag = "tokens";

@@ -3,12 +3,13 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { EVERY_TENANT, MAX_TENANTS } from "../kernel/access/scopes.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
+import { storeDefinition } from "../store.ts";
 import { createToken, ensureAdminToken, unknownTenantError } from "./tokens.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 
 function setUp() {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   const isValid = async (secret: string | undefined) => {
     const token = await store.findToken(await sha256Hex(secret ?? ""));

@@ -1,8 +1,9 @@
+import type { Scope } from "../kernel/access/scopes.ts";
 import { EVERY_TENANT, LOCAL_TENANT, MAX_TENANTS } from "../kernel/access/scopes.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 import { randomSecret } from "../kernel/lib/random-secret.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
-import type { Scope, Store } from "../kernel/store/store.ts";
+import type { Store } from "../store.ts";
 
 /** The maximum lifetime of a token with an expiry, in days. */
 export const MAX_DAYS = 36_500;

@@ -1,11 +1,9 @@
 /** The tokens of callbacks, as hashes. */
-import type {
-  CallbackScope,
-  ConfirmedToken,
-  FoundCallbackToken,
-  NewCallbackToken,
-} from "../../kernel/store/connection-store.ts";
+
+import type { FoundCallbackToken } from "../../events/callback/model.ts";
 import { type Dialect, first, query, type Value, type Verb } from "../../kernel/store/sql.ts";
+import { read, write } from "../../kernel/store/verb.ts";
+import type { CallbackScope, ConfirmedToken, NewCallbackToken } from "../model.ts";
 
 /** How long callbacks with the token of a removed subscription get "gone"; then the token is deleted. */
 const REMOVED_TOKEN_MS = 7 * 24 * 60 * 60 * 1_000;
@@ -54,7 +52,11 @@ function* setTypes({ hash }: TokenRow, types: Types): Verb<void> {
   ]);
 }
 
-export function* stageCallbackToken(dialect: Dialect, token: NewCallbackToken): Verb<void> {
+/**
+ * Stores a token before it is sent to the server. It is valid immediately, even if it had expired. Does
+ * nothing if the subscription has another generation meanwhile.
+ */
+export const stageCallbackToken = write("own", function* (token: NewCallbackToken): Verb<void> {
   const { hash, tenant, connection, subscription, generation, scope, target, types, at } = token;
   const found = yield* first<TokenRow & { scope: CallbackScope }>(
     `SELECT ${FIELDS}, scope FROM callback_tokens WHERE hash = ?`,
@@ -65,7 +67,7 @@ export function* stageCallbackToken(dialect: Dialect, token: NewCallbackToken): 
   if (found?.expires_at === null && found.scope === scope && types.every((type) => type in known))
     return;
   // Serializes with `rotateCallbackToken`.
-  yield* query(`SELECT id FROM connections WHERE id = ?${dialect.forUpdate}`, [connection]);
+  yield* query(`SELECT id FROM connections WHERE id = ?${this.dialect.forUpdate}`, [connection]);
   const current = yield* first<{ token_generation: number }>(
     "SELECT token_generation FROM trigger_subscriptions WHERE id = ?",
     [subscription],
@@ -73,7 +75,7 @@ export function* stageCallbackToken(dialect: Dialect, token: NewCallbackToken): 
   if (current?.token_generation !== generation) return;
   yield* query(
     "DELETE FROM callback_tokens WHERE hash IN (SELECT hash FROM callback_tokens WHERE expires_at <= ? " +
-      `ORDER BY expires_at LIMIT ?${dialect.skipLocked})`,
+      `ORDER BY expires_at LIMIT ?${this.dialect.skipLocked})`,
     [at, SWEEP_LIMIT],
   );
   const staged = Object.fromEntries(types.map((type) => [type, known[type] ?? false]));
@@ -94,68 +96,79 @@ export function* stageCallbackToken(dialect: Dialect, token: NewCallbackToken): 
       at,
     ],
   );
-}
+});
 
-export function* confirmCallbackToken(
-  dialect: Dialect,
-  { hash, type, wanted, at }: ConfirmedToken,
-): Verb<void> {
-  const found = yield* first<{
-    connection_id: string;
-    subscription_id: string;
-    scope: CallbackScope;
-    target: string | null;
-  }>("SELECT connection_id, subscription_id, scope, target FROM callback_tokens WHERE hash = ?", [
-    hash,
-  ]);
-  if (!found) return;
-  const { connection_id, subscription_id, scope, target } = found;
-  // Serializes concurrent calls.
-  const connection = yield* first<{ target: string }>(
-    `SELECT target FROM connections WHERE id = ?${dialect.forUpdate}`,
-    [connection_id],
-  );
-  const isForConnection = scope === "connection";
-  const rows = yield* lockTokens(
-    dialect,
-    `${isForConnection ? "connection_id" : "subscription_id"} = ? ` +
-      "AND (hash = ? OR expires_at IS NULL OR expires_at > ? OR (expires_at > ? AND target <> ?))",
-    [isForConnection ? connection_id : subscription_id, hash, at + GRACE_MS, at, target],
-  );
-  const confirmed = rows.find((row) => row.hash === hash);
-  if (!confirmed) return;
-  // The server of the connection has been replaced meanwhile.
-  if (connection && connection.target !== target) return yield* expire(confirmed, at + GRACE_MS);
-  const former = parseTypes(confirmed.types);
-  const types = { ...former, [type]: true };
-  if (former[type] !== true || confirmed.expires_at !== null)
-    yield* query("UPDATE callback_tokens SET types = ?, expires_at = NULL WHERE hash = ?", [
-      JSON.stringify(types),
+/**
+ * Records that the server uses this token for the type. Other tokens that the server no longer needs
+ * expire: after a day, or immediately if they were sent to another server.
+ *
+ * Scope `subscription`: when all types of this token are confirmed, no other token of the subscription
+ * is needed. Scope `connection`: this token replaces the other tokens of the connection for the
+ * type. Another token is needed while it has a wanted type left.
+ */
+export const confirmCallbackToken = write(
+  "own",
+  function* ({ hash, type, wanted, at }: ConfirmedToken): Verb<void> {
+    const found = yield* first<{
+      connection_id: string;
+      subscription_id: string;
+      scope: CallbackScope;
+      target: string | null;
+    }>("SELECT connection_id, subscription_id, scope, target FROM callback_tokens WHERE hash = ?", [
       hash,
     ]);
-  const isFullyConfirmed = Object.values(types).every((isConfirmed) => isConfirmed);
-  for (const row of rows) {
-    if (row === confirmed) continue;
-    const { [type]: replaced, ...remaining } = parseTypes(row.types);
-    if (isForConnection && replaced !== undefined) yield* setTypes(row, remaining);
-    const isUnused = isForConnection
-      ? !wanted.some((wantedType) => remaining[wantedType] !== undefined)
-      : isFullyConfirmed;
-    const isOfOtherServer = row.target !== null && row.target !== target;
-    if (isUnused) yield* expire(row, isOfOtherServer ? at : at + GRACE_MS);
-  }
-}
+    if (!found) return;
+    const { connection_id, subscription_id, scope, target } = found;
+    // Serializes concurrent calls.
+    const connection = yield* first<{ target: string }>(
+      `SELECT target FROM connections WHERE id = ?${this.dialect.forUpdate}`,
+      [connection_id],
+    );
+    const isForConnection = scope === "connection";
+    const rows = yield* lockTokens(
+      this.dialect,
+      `${isForConnection ? "connection_id" : "subscription_id"} = ? ` +
+        "AND (hash = ? OR expires_at IS NULL OR expires_at > ? OR (expires_at > ? AND target <> ?))",
+      [isForConnection ? connection_id : subscription_id, hash, at + GRACE_MS, at, target],
+    );
+    const confirmed = rows.find((row) => row.hash === hash);
+    if (!confirmed) return;
+    // The server of the connection has been replaced meanwhile.
+    if (connection && connection.target !== target) return yield* expire(confirmed, at + GRACE_MS);
+    const former = parseTypes(confirmed.types);
+    const types = { ...former, [type]: true };
+    if (former[type] !== true || confirmed.expires_at !== null)
+      yield* query("UPDATE callback_tokens SET types = ?, expires_at = NULL WHERE hash = ?", [
+        JSON.stringify(types),
+        hash,
+      ]);
+    const isFullyConfirmed = Object.values(types).every((isConfirmed) => isConfirmed);
+    for (const row of rows) {
+      if (row === confirmed) continue;
+      const { [type]: replaced, ...remaining } = parseTypes(row.types);
+      if (isForConnection && replaced !== undefined) yield* setTypes(row, remaining);
+      const isUnused = isForConnection
+        ? !wanted.some((wantedType) => remaining[wantedType] !== undefined)
+        : isFullyConfirmed;
+      const isOfOtherServer = row.target !== null && row.target !== target;
+      if (isUnused) yield* expire(row, isOfOtherServer ? at : at + GRACE_MS);
+    }
+  },
+);
 
-export function* rejectCallbackToken(
-  dialect: Dialect,
-  { hash, type, at }: Pick<ConfirmedToken, "hash" | "type" | "at">,
-): Verb<void> {
-  const [row] = yield* lockTokens(dialect, "hash = ?", [hash]);
-  if (!row) return;
-  const { [type]: _, ...remaining } = parseTypes(row.types);
-  if (Object.keys(remaining).length > 0) yield* setTypes(row, remaining);
-  else yield* expire(row, at + GRACE_MS);
-}
+/**
+ * Records that the server rejected the token for the type. A token without types expires after a day.
+ */
+export const rejectCallbackToken = write(
+  "own",
+  function* ({ hash, type, at }: Pick<ConfirmedToken, "hash" | "type" | "at">): Verb<void> {
+    const [row] = yield* lockTokens(this.dialect, "hash = ?", [hash]);
+    if (!row) return;
+    const { [type]: _, ...remaining } = parseTypes(row.types);
+    if (Object.keys(remaining).length > 0) yield* setTypes(row, remaining);
+    else yield* expire(row, at + GRACE_MS);
+  },
+);
 
 /** Makes the tokens of a removed subscription expire. `stageCallbackToken` deletes expired tokens. */
 export function* expireTokensOfSubscription(
@@ -202,10 +215,10 @@ export function* revokeTokens(
     yield* query("DELETE FROM callback_tokens WHERE hash = ?", [hash]);
 }
 
-export function* findCallbackToken(
-  hash: string,
-  now: number,
-): Verb<FoundCallbackToken | undefined> {
+/** Undefined if the token is unknown or has expired. */
+export const findCallbackToken = read("own", function* (hash: string, now: number): Verb<
+  FoundCallbackToken | undefined
+> {
   const row = yield* first<{
     tenant_id: string;
     connection_id: string;
@@ -229,4 +242,4 @@ export function* findCallbackToken(
       isGone: row.wanted === 0,
     }
   );
-}
+});

@@ -1,6 +1,5 @@
 /** Rows of connections and their offers. */
 import { concat, utf8 } from "../../kernel/lib/bytes.ts";
-import type { Connection, FormerServer, Offers } from "../../kernel/store/connection-store.ts";
 import {
   type Dialect,
   first,
@@ -10,6 +9,7 @@ import {
   type Value,
   type Verb,
 } from "../../kernel/store/sql.ts";
+import type { Connection, FormerServer, Offers } from "../model.ts";
 
 export type ConnectionRow = Omit<Connection, "tenant" | "target" | "credentials" | "deleted"> & {
   tenant_id: string;

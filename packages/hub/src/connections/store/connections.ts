@@ -1,7 +1,9 @@
 /** Connections: how to reach MCP servers, and what they offered when they were last checked. */
-import type { Connection, ConnectionStore, Offers } from "../../kernel/store/connection-store.ts";
+
 import { lockOrCreateTenants } from "../../kernel/store/lock-tenants.ts";
 import { type Dialect, first, query, type Verb } from "../../kernel/store/sql.ts";
+import { read, write } from "../../kernel/store/verb.ts";
+import type { Connection, Offers } from "../model.ts";
 import { expireTokensOfConnection } from "./callback-tokens.ts";
 import {
   CONNECTION_FIELDS,
@@ -20,58 +22,84 @@ import {
   subscribeTriggers,
 } from "./trigger-subscriptions.ts";
 
-export function* createConnection(
-  dialect: Dialect,
-  {
-    id,
-    tenant,
-    name,
-    target,
-    sealed,
-    credentials,
-  }: Parameters<ConnectionStore["createConnection"]>[0],
-  at: number,
-): Verb<boolean> {
-  // Serializes with `publishFlow`: one of the two finds the other's rows.
-  yield* lockOrCreateTenants(dialect, [tenant], at);
-  const created = yield* first(
-    "INSERT INTO connections (id, tenant_id, name, target, sealed, credentials, next_at, due_at, created_at, updated_at) " +
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING id",
-    [id, tenant, name, JSON.stringify(target), sealed, JSON.stringify(credentials), at, at, at, at],
-  );
-  if (!created) return false;
-  yield* subscribeTriggers(dialect, tenant, id, at);
-  yield* makeDue(id, at);
-  return true;
-}
-
-export function* updateConnection(
-  dialect: Dialect,
-  tenant: string,
-  id: string,
-  { ifRevision, ...change }: Parameters<ConnectionStore["updateConnection"]>[2],
-  at: number,
-): Verb<Connection | "changed" | undefined> {
-  const found = yield* lockConnection(dialect, tenant, id);
-  if (!found || found.deleted) return undefined;
-  if (ifRevision !== undefined && ifRevision !== found.revision) return "changed";
-  const next = { ...found, ...change };
-  const target = JSON.stringify(next.target);
-  const isServerChanged = target !== JSON.stringify(found.target) || next.sealed !== found.sealed;
-  const reset = isServerChanged
-    ? "revision = revision + 1, status = 'unknown', error = NULL, attempt = 0, "
-    : "";
-  yield* query(
-    `UPDATE connections SET ${reset}name = ?, target = ?, sealed = ?, credentials = ?, updated_at = ? WHERE id = ?`,
-    [next.name, target, next.sealed, JSON.stringify(next.credentials), at, id],
-  );
-  if (target !== JSON.stringify(found.target)) yield* replaceServer(dialect, found, at);
-  if (isServerChanged) {
-    yield* restartSubscriptions(id, at);
+/** Creates a connection, due immediately. False if the id is taken. */
+export const createConnection = write(
+  "tenant",
+  function* (
+    {
+      id,
+      tenant,
+      name,
+      target,
+      sealed,
+      credentials,
+    }: Pick<Connection, "id" | "tenant" | "name" | "target" | "sealed" | "credentials">,
+    at: number,
+  ): Verb<boolean> {
+    // Serializes with `publishFlow`: one of the two finds the other's rows.
+    yield* lockOrCreateTenants(this.dialect, [tenant], at);
+    const created = yield* first(
+      "INSERT INTO connections (id, tenant_id, name, target, sealed, credentials, next_at, due_at, created_at, updated_at) " +
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING id",
+      [
+        id,
+        tenant,
+        name,
+        JSON.stringify(target),
+        sealed,
+        JSON.stringify(credentials),
+        at,
+        at,
+        at,
+        at,
+      ],
+    );
+    if (!created) return false;
+    yield* subscribeTriggers(this.dialect, tenant, id, at);
     yield* makeDue(id, at);
-  }
-  return yield* getConnection(tenant, id);
-}
+    return true;
+  },
+);
+
+/**
+ * Changes the fields that are set. A changed target or credential increases `revision`. If the target
+ * changes, the tokens of the former server expire after a day. If the revision is not `ifRevision`,
+ * changes nothing and returns "changed".
+ */
+export const updateConnection = write(
+  "tenant",
+  function* (
+    tenant: string,
+    id: string,
+    {
+      ifRevision,
+      ...change
+    }: Partial<Pick<Connection, "name" | "target" | "sealed" | "credentials">> & {
+      ifRevision?: number;
+    },
+    at: number,
+  ): Verb<Connection | "changed" | undefined> {
+    const found = yield* lockConnection(this.dialect, tenant, id);
+    if (!found || found.deleted) return undefined;
+    if (ifRevision !== undefined && ifRevision !== found.revision) return "changed";
+    const next = { ...found, ...change };
+    const target = JSON.stringify(next.target);
+    const isServerChanged = target !== JSON.stringify(found.target) || next.sealed !== found.sealed;
+    const reset = isServerChanged
+      ? "revision = revision + 1, status = 'unknown', error = NULL, attempt = 0, "
+      : "";
+    yield* query(
+      `UPDATE connections SET ${reset}name = ?, target = ?, sealed = ?, credentials = ?, updated_at = ? WHERE id = ?`,
+      [next.name, target, next.sealed, JSON.stringify(next.credentials), at, id],
+    );
+    if (target !== JSON.stringify(found.target)) yield* replaceServer(this.dialect, found, at);
+    if (isServerChanged) {
+      yield* restartSubscriptions(id, at);
+      yield* makeDue(id, at);
+    }
+    return yield* getConnection.call(this, tenant, id);
+  },
+);
 
 /** How many former servers are stored until a keeper has disabled their triggers. */
 const MAX_FORMER = 5;
@@ -92,40 +120,54 @@ function* replaceServer(
   ]);
 }
 
-export function* deleteConnection(
-  dialect: Dialect,
-  tenant: string,
-  id: string,
-  at: number,
-): Verb<boolean> {
-  const found = yield* lockConnection(dialect, tenant, id);
-  if (!found || found.deleted) return false;
-  yield* query("UPDATE connections SET deleted = 1, updated_at = ? WHERE id = ?", [at, id]);
-  yield* makeDue(id, at);
-  if (!(yield* removeSubscriptionsOfConnection(id, at))) yield* removeConnection(id);
-  return true;
-}
+/**
+ * Marks the connection as deleted, and its subscriptions as wanted `removed`. False if it does not
+ * exist.
+ */
+export const deleteConnection = write(
+  "tenant",
+  function* (tenant: string, id: string, at: number): Verb<boolean> {
+    const found = yield* lockConnection(this.dialect, tenant, id);
+    if (!found || found.deleted) return false;
+    yield* query("UPDATE connections SET deleted = 1, updated_at = ? WHERE id = ?", [at, id]);
+    yield* makeDue(id, at);
+    if (!(yield* removeSubscriptionsOfConnection(id, at))) yield* removeConnection(id);
+    return true;
+  },
+);
 
-export function* getConnection(tenant: string, id: string): Verb<Connection | undefined> {
+/** Undefined if the connection does not exist or is marked as deleted. */
+export const getConnection = read("tenant", function* (tenant: string, id: string): Verb<
+  Connection | undefined
+> {
   const row = yield* first<ConnectionRow>(
     `SELECT ${CONNECTION_FIELDS} FROM connections WHERE id = ? AND tenant_id = ? AND deleted = 0`,
     [id, tenant],
   );
   return row && toConnection(row);
-}
+});
 
-export function* listConnections(tenant: string, after: string, limit: number): Verb<Connection[]> {
-  const rows = yield* query<ConnectionRow>(
-    `SELECT ${CONNECTION_FIELDS} FROM connections WHERE tenant_id = ? AND deleted = 0 AND id > ? ORDER BY id LIMIT ?`,
-    [tenant, after, limit],
-  );
-  return rows.map(toConnection);
-}
+export const listConnections = read(
+  "tenant",
+  function* (tenant: string, after: string, limit: number): Verb<Connection[]> {
+    const rows = yield* query<ConnectionRow>(
+      `SELECT ${CONNECTION_FIELDS} FROM connections WHERE tenant_id = ? AND deleted = 0 AND id > ? ORDER BY id LIMIT ?`,
+      [tenant, after, limit],
+    );
+    return rows.map(toConnection);
+  },
+);
 
-export function* getOffers(tenant: string, id: string): Verb<Offers | undefined> {
-  return (yield* getConnection(tenant, id)) && (yield* readOffers(id));
-}
+export const getOffers = read("tenant", function* (tenant: string, id: string): Verb<
+  Offers | undefined
+> {
+  return (yield* getConnection.call(this, tenant, id)) && (yield* readOffers(id));
+});
 
-export function* touchConnection(tenant: string, id: string, at: number): Verb<void> {
-  if (yield* getConnection(tenant, id)) yield* makeDue(id, at);
-}
+/** Makes the connection due at `at`, for example after `tools/list_changed`. */
+export const touchConnection = write(
+  "tenant",
+  function* (tenant: string, id: string, at: number): Verb<void> {
+    if (yield* getConnection.call(this, tenant, id)) yield* makeDue(id, at);
+  },
+);

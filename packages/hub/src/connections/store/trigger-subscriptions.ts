@@ -5,14 +5,8 @@
  * Lock order: apps, tenants, connections by id, subscriptions. Every transaction that changes
  * a subscription has locked its connection.
  */
+
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
-import type {
-  ConnectionStore,
-  StoredSubscriptionState,
-  SubscriptionResult,
-  TriggerSubscription,
-} from "../../kernel/store/connection-store.ts";
-import type { NewTrigger } from "../../kernel/store/flow-store.ts";
 import {
   type Dialect,
   first,
@@ -23,6 +17,8 @@ import {
   type Verb,
 } from "../../kernel/store/sql.ts";
 import { storableText } from "../../kernel/store/storable-text.ts";
+import { read, write } from "../../kernel/store/verb.ts";
+import type { StoredSubscriptionState, SubscriptionResult, TriggerSubscription } from "../model.ts";
 import { expireTokensOfSubscription, hasSharedTokens, revokeTokens } from "./callback-tokens.ts";
 import { makeDue } from "./connection-rows.ts";
 
@@ -65,11 +61,18 @@ type WantedSubscription = Pick<
   wanted: "active" | "paused";
 };
 
-type EventTrigger = Pick<NewTrigger, "node_id" | "type" | "active" | "config">;
+/** A trigger of a published flow. */
+interface EventTrigger {
+  node_id: string;
+  source: string | null;
+  type: string | null;
+  active: boolean;
+  config: JsonObject;
+}
 
 const toWanted = (
   connection: string,
-  { node_id, type, active, config }: EventTrigger,
+  { node_id, type, active, config }: Omit<EventTrigger, "source">,
 ): WantedSubscription => ({
   connection_id: connection,
   node_id,
@@ -83,7 +86,7 @@ const toWanted = (
 export function* syncSubscriptions(
   dialect: Dialect,
   flow: { id: string; tenant: string },
-  triggers: readonly NewTrigger[],
+  triggers: readonly EventTrigger[],
   at: number,
 ): Verb<void> {
   const known = yield* query<{ connection_id: string }>(
@@ -255,42 +258,57 @@ export function* removeSubscriptionsOfConnection(connection: string, at: number)
   return (yield* readSubscriptions(connection)).length > 0;
 }
 
-export function* renewSubscriptions(tenant: string, connection: string, at: number): Verb<void> {
-  const found = yield* first("SELECT id FROM connections WHERE id = ? AND tenant_id = ?", [
-    connection,
-    tenant,
-  ]);
-  if (!found) return;
-  yield* makeDue(connection, at); // also locks the connection
-  yield* query(
-    "UPDATE trigger_subscriptions SET next_at = ? WHERE connection_id = ? AND wanted = 'active' " +
-      "AND configured_type IS NOT NULL AND next_at > ?",
-    [at, connection, at],
-  );
-}
+/**
+ * Makes the keeper configure the active subscriptions of the connection again, with the same tokens.
+ */
+export const renewSubscriptions = write(
+  "tenant",
+  function* (tenant: string, connection: string, at: number): Verb<void> {
+    const found = yield* first("SELECT id FROM connections WHERE id = ? AND tenant_id = ?", [
+      connection,
+      tenant,
+    ]);
+    if (!found) return;
+    yield* makeDue(connection, at); // also locks the connection
+    yield* query(
+      "UPDATE trigger_subscriptions SET next_at = ? WHERE connection_id = ? AND wanted = 'active' " +
+        "AND configured_type IS NOT NULL AND next_at > ?",
+      [at, connection, at],
+    );
+  },
+);
 
-export function* rotateCallbackToken(
-  dialect: Dialect,
-  tenant: string,
-  connection: string,
-  id: string,
-  { revokeNow, at }: Parameters<ConnectionStore["rotateCallbackToken"]>[3],
-): Verb<boolean> {
-  const found = yield* first(
-    "SELECT id FROM trigger_subscriptions WHERE id = ? AND connection_id = ? AND tenant_id = ? AND wanted <> 'removed'",
-    [id, connection, tenant],
-  );
-  if (!found) return false;
-  yield* makeDue(connection, at); // also locks the connection
-  const isShared = yield* hasSharedTokens(connection);
-  yield* query(
-    `UPDATE trigger_subscriptions SET token_generation = token_generation + 1, ${RESTART} ` +
-      (isShared ? "WHERE connection_id = ? AND wanted <> 'removed'" : "WHERE id = ?"),
-    [at, at, isShared ? connection : id],
-  );
-  if (revokeNow) yield* revokeTokens(dialect, isShared ? { connection } : { subscription: id });
-  return true;
-}
+/**
+ * Makes the keeper configure the subscription again, with a new token. If a token of the connection has
+ * the scope `connection`, the triggers share tokens, and all subscriptions get a new one. The former
+ * tokens expire a day after the server has confirmed the new one, or with `revokeNow` immediately.
+ * False if the subscription does not exist.
+ */
+export const rotateCallbackToken = write(
+  "tenant",
+  function* (
+    tenant: string,
+    connection: string,
+    id: string,
+    { revokeNow, at }: { revokeNow: boolean; at: number },
+  ): Verb<boolean> {
+    const found = yield* first(
+      "SELECT id FROM trigger_subscriptions WHERE id = ? AND connection_id = ? AND tenant_id = ? AND wanted <> 'removed'",
+      [id, connection, tenant],
+    );
+    if (!found) return false;
+    yield* makeDue(connection, at); // also locks the connection
+    const isShared = yield* hasSharedTokens(connection);
+    yield* query(
+      `UPDATE trigger_subscriptions SET token_generation = token_generation + 1, ${RESTART} ` +
+        (isShared ? "WHERE connection_id = ? AND wanted <> 'removed'" : "WHERE id = ?"),
+      [at, at, isShared ? connection : id],
+    );
+    if (revokeNow)
+      yield* revokeTokens(this.dialect, isShared ? { connection } : { subscription: id });
+    return true;
+  },
+);
 
 export function* readSubscriptions(connection: string): Verb<TriggerSubscription[]> {
   const rows = yield* query<SubscriptionRow>(
@@ -300,19 +318,20 @@ export function* readSubscriptions(connection: string): Verb<TriggerSubscription
   return rows.map((row) => toSubscription(row));
 }
 
-export function* listTriggerSubscriptions(
-  tenant: string,
-  connection: string,
-): Verb<TriggerSubscription[]> {
-  const rows = yield* query<SubscriptionRow & { fired_at: number | null }>(
-    `SELECT ${FIELDS}, (SELECT fired_at FROM trigger_firings f ` +
-      "WHERE f.flow_id = s.flow_id AND f.node_id = s.node_id) AS fired_at " +
-      "FROM trigger_subscriptions s WHERE connection_id = ? AND tenant_id = ? AND wanted <> 'removed' " +
-      "ORDER BY created_at, id",
-    [connection, tenant],
-  );
-  return rows.map(({ fired_at, ...row }) => toSubscription(row, fired_at));
-}
+/** The subscriptions of a connection, with `last_fired_at`; without those wanted `removed`. */
+export const listTriggerSubscriptions = read(
+  "tenant",
+  function* (tenant: string, connection: string): Verb<TriggerSubscription[]> {
+    const rows = yield* query<SubscriptionRow & { fired_at: number | null }>(
+      `SELECT ${FIELDS}, (SELECT fired_at FROM trigger_firings f ` +
+        "WHERE f.flow_id = s.flow_id AND f.node_id = s.node_id) AS fired_at " +
+        "FROM trigger_subscriptions s WHERE connection_id = ? AND tenant_id = ? AND wanted <> 'removed' " +
+        "ORDER BY created_at, id",
+      [connection, tenant],
+    );
+    return rows.map(({ fired_at, ...row }) => toSubscription(row, fired_at));
+  },
+);
 
 type StateRow = Omit<StoredSubscriptionState, "assumed"> & CallbackPosition;
 type CallbackPosition = Pick<SubscriptionRow, "configured_type" | "position">;
@@ -321,23 +340,23 @@ type CallbackPosition = Pick<SubscriptionRow, "configured_type" | "position">;
 const assumedOf = ({ configured_type, position }: CallbackPosition): JsonObject =>
   ((configured_type === null ? null : parse(position))?.assumed as JsonObject | undefined) ?? {};
 
-export function* listSubscriptionStates(
-  dialect: Dialect,
-  tenant: string,
-  flows: readonly string[],
-): Verb<StoredSubscriptionState[]> {
-  const states: StoredSubscriptionState[] = [];
-  for (const { list, params } of inLists(flows, dialect, 1))
-    for (const { configured_type, position, ...state } of yield* query<StateRow>(
-      "SELECT flow_id, node_id, connection_id AS connection, type, wanted, state, error, updated_at, configured_type, " +
-        "CASE WHEN configured_type IS NOT NULL THEN position END AS position " +
-        `FROM trigger_subscriptions WHERE tenant_id = ? AND flow_id IN ${list} ` +
-        "AND wanted <> 'removed' ORDER BY flow_id, node_id",
-      [tenant, ...params],
-    ))
-      states.push({ ...state, assumed: assumedOf({ configured_type, position }) });
-  return states;
-}
+/** The states of the subscriptions of these flows; without those wanted `removed`. */
+export const listSubscriptionStates = read(
+  "tenant",
+  function* (tenant: string, flows: readonly string[]): Verb<StoredSubscriptionState[]> {
+    const states: StoredSubscriptionState[] = [];
+    for (const { list, params } of inLists(flows, this.dialect, 1))
+      for (const { configured_type, position, ...state } of yield* query<StateRow>(
+        "SELECT flow_id, node_id, connection_id AS connection, type, wanted, state, error, updated_at, configured_type, " +
+          "CASE WHEN configured_type IS NOT NULL THEN position END AS position " +
+          `FROM trigger_subscriptions WHERE tenant_id = ? AND flow_id IN ${list} ` +
+          "AND wanted <> 'removed' ORDER BY flow_id, node_id",
+        [tenant, ...params],
+      ))
+        states.push({ ...state, assumed: assumedOf({ configured_type, position }) });
+    return states;
+  },
+);
 
 /** PostgreSQL limits a notice to 8 kB. */
 const FLOWS_PER_NOTICE = 100;

@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { webHmacKey } from "../../kernel/lib/hmac.ts";
 import { StoreFailed } from "../../kernel/lib/wrap-store-errors.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { sources } from "../sources/index.ts";
 import { createEndpoints, type Endpoints } from "./endpoints.ts";
 
@@ -48,7 +49,7 @@ const add = (key = KEY, kind = "stripe") =>
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "signalbox-endpoints-"));
-  store = openSqlite(join(folder, "hub.db"));
+  store = openSqlite(storeDefinition, join(folder, "hub.db"));
   queries = [];
   now = START;
   endpoints = create("local");
@@ -158,7 +159,7 @@ describe("an endpoint with a key", () => {
     await store.close();
     await expect(endpoints.find("stripe", KEY)).rejects.toBeInstanceOf(StoreFailed);
     await expect(endpoints.find("stripe", KEY)).rejects.toBeInstanceOf(StoreFailed);
-    store = openSqlite(join(folder, "hub.db"));
+    store = openSqlite(storeDefinition, join(folder, "hub.db"));
     expect(await endpoints.find("stripe", KEY)).toBeUndefined();
   });
 });

@@ -7,7 +7,7 @@ import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 import type { MakeHmacKey } from "../../kernel/lib/hmac.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
 import { wrapStoreErrors } from "../../kernel/lib/wrap-store-errors.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { makeSigningKey, type SignatureScheme, type SigningKey } from "./signatures.ts";
 import type { SourceDefinition } from "./source.ts";
 

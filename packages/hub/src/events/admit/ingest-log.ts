@@ -7,7 +7,7 @@
 import type { IngestOutcome } from "../../kernel/http/ingest-outcome.ts";
 import type { Log } from "../../kernel/lib/log.ts";
 import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
-import type { AppendRequest } from "../../kernel/store/store.ts";
+import type { AppendRequest } from "../model.ts";
 
 /** The `source` of callbacks in the log and the metrics. */
 export const CALLBACK_SOURCE = "callback";

@@ -13,7 +13,8 @@ import { createRateLimit, REQUESTS_PER_FAILURE } from "../../kernel/http/rate-li
 import { toBase64, utf8 } from "../../kernel/lib/bytes.ts";
 import { type MakeHmacKey, webHmacKey } from "../../kernel/lib/hmac.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { sources } from "../sources/index.ts";
 import { signSample } from "../sources/signed-sample.ts";
 import { createEndpoints } from "./endpoints.ts";
@@ -36,7 +37,7 @@ let calls: string[];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "signalbox-ingest-"));
-  store = openSqlite(join(folder, "hub.db"));
+  store = openSqlite(storeDefinition, join(folder, "hub.db"));
   now = START;
   calls = [];
 });

@@ -20,7 +20,7 @@ import {
   rejection,
 } from "../../kernel/http/ingest-outcome.ts";
 import { type RateLimit, UNLIMITED } from "../../kernel/http/rate-limit.ts";
-import type { AppendRequest, NewEvent } from "../../kernel/store/store.ts";
+import type { AppendRequest, NewEvent } from "../model.ts";
 import { canBeSigned, checkSignature, checkSignatureHeaders } from "./check-signature.ts";
 import { checkContentType, checkMethod, checkUnsigned } from "./check-webhook.ts";
 import type { Endpoint, Endpoints } from "./endpoints.ts";

@@ -8,7 +8,7 @@ import { parseIfLarge } from "@signalbox/rules/large-json.ts";
 import { MAX_ID, MAX_TYPE, textProblem } from "../../kernel/http/check-text.ts";
 import { createHeaderReader } from "../../kernel/http/header-reader.ts";
 import { type IngestOutcome, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
-import type { Summary } from "../../kernel/store/store.ts";
+import type { Summary } from "../model.ts";
 import { checkSentAt } from "./check-signature.ts";
 import type { VerifiedRequest } from "./extractor.ts";
 import { READ_TIMEOUT_MS, READ_WAIT_MS, rejectUnread } from "./reject-unread.ts";

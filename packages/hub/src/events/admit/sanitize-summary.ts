@@ -1,5 +1,4 @@
-/** Sanitizes untrusted text for storage and display: no control characters, bounded length. */
-import type { CheckResult, Summary } from "../../kernel/store/store.ts";
+import type { CheckResult, Summary } from "../model.ts";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it removes control characters
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]+/g;

@@ -5,7 +5,8 @@ import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import type { IngestOutcome } from "../../kernel/http/ingest-outcome.ts";
 import { webHmacKey } from "../../kernel/lib/hmac.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { sources } from "../sources/index.ts";
 import { createEndpoints } from "./endpoints.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
@@ -17,7 +18,7 @@ let store: Store;
 let endpointCount: number;
 
 beforeEach(() => {
-  store = openSqlite(join(tempFolder(), "hub.db"));
+  store = openSqlite(storeDefinition, join(tempFolder(), "hub.db"));
   onTestFinished(() => store.close());
   endpointCount = 0;
 });

@@ -7,7 +7,8 @@
 
 import type { IngestOutcome } from "../../kernel/http/ingest-outcome.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { SourceEndpoint, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { SourceEndpoint } from "../endpoints/model.ts";
 import { encodeSample, makeSample } from "../sources/signed-sample.ts";
 import type { Endpoint, Endpoints } from "./endpoints.ts";
 import type { IncomingRequest } from "./incoming-request.ts";

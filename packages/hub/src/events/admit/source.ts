@@ -11,7 +11,7 @@ import {
   type Rejection,
   rejection,
 } from "../../kernel/http/ingest-outcome.ts";
-import type { Summary } from "../../kernel/store/store.ts";
+import type { Summary } from "../model.ts";
 import type { Extractor, ParsedRequest, VerifiedRequest } from "./extractor.ts";
 import type { SignatureScheme } from "./signatures.ts";
 

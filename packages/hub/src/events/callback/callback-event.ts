@@ -3,11 +3,11 @@
  * callback's `data`.
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { FoundCallbackToken } from "../../kernel/store/connection-store.ts";
-import type { NewEvent, Summary } from "../../kernel/store/store.ts";
 import { sanitizeSummary } from "../admit/sanitize-summary.ts";
+import type { NewEvent, Summary } from "../model.ts";
 import { pickText } from "../sources/pick.ts";
 import { summarizePlain } from "../sources/plain-summary.ts";
+import type { FoundCallbackToken } from "./model.ts";
 import type { Callback } from "./parse-callback.ts";
 
 /** The callback's `timestamp`. It is only stored: events are ordered by the time of their arrival. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { sha256Hex } from "../../kernel/lib/hmac.ts";
 import { StoreFailed } from "../../kernel/lib/wrap-store-errors.ts";
-import type { FoundCallbackToken } from "../../kernel/store/connection-store.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
 import { CALLBACK_TOKEN_PREFIX, createCallbackTokens } from "./callback-tokens.ts";
+import type { FoundCallbackToken } from "./model.ts";
 
 const TOKEN = CALLBACK_TOKEN_PREFIX + "a".repeat(43);
 const OTHER_TOKEN = CALLBACK_TOKEN_PREFIX + "b".repeat(43);

@@ -1,14 +1,9 @@
-/**
- * Looks up callback tokens by their SHA-256 hash, in the cache too, so that the duration of a lookup
- * reveals nothing about other tokens. Tokens are cached for a few seconds. A change of connections or
- * triggers clears the cache, so that the removal of a trigger takes effect immediately.
- */
 import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 import type { Sha256Hex } from "../../kernel/lib/hmac.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
 import { wrapStoreErrors } from "../../kernel/lib/wrap-store-errors.ts";
-import type { ConnectionStore, FoundCallbackToken } from "../../kernel/store/connection-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { FoundCallbackToken } from "./model.ts";
 
 export const CALLBACK_TOKEN_PREFIX = "sbcb_";
 
@@ -23,7 +18,7 @@ export interface CallbackTokens {
 }
 
 export interface CallbackTokensOptions {
-  store: Pick<ConnectionStore, "findCallbackToken"> & Pick<Store, "subscribe">;
+  store: Pick<Store, "findCallbackToken"> & Pick<Store, "subscribe">;
   sha256Hex: Sha256Hex;
   now: () => number;
   /** The clock of the cache, which is never set back. */

@@ -2,8 +2,8 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { parseIfLarge } from "@signalbox/rules/large-json.ts";
 import { isRejection, type Rejection } from "../../kernel/http/ingest-outcome.ts";
-import type { Summary } from "../../kernel/store/store.ts";
 import { READ_TIMEOUT_MS, READ_WAIT_MS, rejectUnread } from "../admit/reject-unread.ts";
+import type { Summary } from "../model.ts";
 import { summarizeCallback } from "./callback-event.ts";
 import { type Callback, parseCallback } from "./parse-callback.ts";
 

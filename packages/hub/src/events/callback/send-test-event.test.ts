@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createIds } from "../../kernel/lib/ids.ts";
-import type { AppendRequest, AppendResult } from "../../kernel/store/store.ts";
+import type { AppendRequest, AppendResult } from "../model.ts";
 import { createSendTestEvent } from "./send-test-event.ts";
 
 const sample = { city: "Rome" };

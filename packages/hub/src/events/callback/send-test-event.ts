@@ -11,7 +11,8 @@ import {
 } from "../../kernel/http/ingest-outcome.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { AppendRequest, AppendResult, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { AppendRequest, AppendResult } from "../model.ts";
 import { toEvent } from "./callback-event.ts";
 import { parseCallback } from "./parse-callback.ts";
 

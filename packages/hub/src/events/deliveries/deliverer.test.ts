@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import type { GrantedToken } from "../../kernel/access/granted-scopes.ts";
+import type { Role } from "../../kernel/access/scopes.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import {
   appendEvents,
@@ -13,10 +14,12 @@ import {
   START,
   sampleEvent,
 } from "../../kernel/store/contract/sample.ts";
-import type { Role } from "../../kernel/store/people-store.ts";
-import type { NewEvent, NewSubscription, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { createFeed } from "../live/feed.ts";
+import type { NewEvent } from "../model.ts";
 import { createDeliverer, type DelivererOptions } from "./deliverer.ts";
+import type { NewSubscription } from "./model.ts";
 import type { PostWebhook } from "./post-webhook.ts";
 
 /** Progress is saved within this time. */
@@ -68,7 +71,7 @@ async function settle(): Promise<void> {
 
 function setup() {
   const file = `${tempFolder()}/hub.db`;
-  const store = openSqlite(file);
+  const store = openSqlite(storeDefinition, file);
   const feed = createFeed(store);
   const started: { close(): Promise<void> }[] = [];
   onTestFinished(async () => {

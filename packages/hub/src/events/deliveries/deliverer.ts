@@ -5,7 +5,7 @@
  */
 import { elapsedSince, type Instant, instant } from "../../kernel/lib/elapsed.ts";
 import { createSemaphore } from "../../kernel/lib/semaphore.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { type Delivery, type DeliveryContext, openDelivery } from "./delivery.ts";
 import { createRecorder } from "./recorder.ts";
 

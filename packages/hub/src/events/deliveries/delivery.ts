@@ -11,11 +11,13 @@ import { elapsedSince, type Instant, instant } from "../../kernel/lib/elapsed.ts
 import type { Seal } from "../../kernel/lib/seal.ts";
 import type { Semaphore } from "../../kernel/lib/semaphore.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import type { DeliveryProgress, EventRow, Store, Subscription } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
 import type { Feed, Follower } from "../live/feed.ts";
 import type { Envelope } from "../mcp-events/protocol.ts";
+import type { EventRow } from "../model.ts";
 import { matchesFilter, toEventFilter } from "./event-filter.ts";
+import type { DeliveryProgress, Subscription } from "./model.ts";
 import { toOccurrence } from "./occurrence.ts";
 import type { Endpoint, PostWebhook } from "./post-webhook.ts";
 import { type SendResult, sendFailure, sendWebhook } from "./send-webhook.ts";

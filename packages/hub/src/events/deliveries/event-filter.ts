@@ -1,5 +1,4 @@
-/** Selects the events of a subscription: one type of one source, narrowed by summary fields. */
-import type { EventRow } from "../../kernel/store/store.ts";
+import type { EventRow } from "../model.ts";
 
 export type Narrowing = Partial<
   Record<"repo" | "action" | "sender", string | undefined> & { number: number | undefined }

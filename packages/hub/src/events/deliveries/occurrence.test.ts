@@ -8,12 +8,13 @@ import {
   START,
   sampleEvent,
 } from "../../kernel/store/contract/sample.ts";
-import type { NewEvent } from "../../kernel/store/store.ts";
+import { storeDefinition } from "../../store.ts";
 import { MAX_BODY_BYTES, payloadSchema } from "../mcp-events/protocol.ts";
+import type { NewEvent } from "../model.ts";
 import { toOccurrence } from "./occurrence.ts";
 
 async function occurrenceOf(fields: Partial<NewEvent>) {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   await appendEvents(store, [sampleEvent({ received_at: START, ...fields })]);
   const event = itemAt(await allEvents(store), 0);

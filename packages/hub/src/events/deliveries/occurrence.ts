@@ -1,8 +1,9 @@
 /** Converts events to the format that all subscribers get. */
 
 import { utf8 } from "../../kernel/lib/bytes.ts";
-import type { EventRow, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { MAX_BODY_BYTES, type Occurrence } from "../mcp-events/protocol.ts";
+import type { EventRow } from "../model.ts";
 import { readPayload } from "../sources/read-payload.ts";
 import { eventName } from "./event-filter.ts";
 

@@ -11,12 +11,13 @@ import {
   sampleEvent,
   sampleEvents,
 } from "../../kernel/store/contract/sample.ts";
+import { storeDefinition } from "../../store.ts";
 import { type Cursor, encodeCursor } from "../inbox/cursor.ts";
 import type { EventFilter } from "./event-filter.ts";
 import { findStart, readLog } from "./read-log.ts";
 
 function open() {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   return store;
 }

@@ -4,8 +4,9 @@
  */
 
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { EventRow, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { type Cursor, decodeCursor, predatesFailover } from "../inbox/cursor.ts";
+import type { EventRow } from "../model.ts";
 import { type EventFilter, matchesFilter } from "./event-filter.ts";
 
 type Log = Pick<Store, "getTenant" | "listEvents">;

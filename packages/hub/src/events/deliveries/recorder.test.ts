@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createTestTimers } from "../../kernel/lib/test-timers.ts";
-import type { DeliveryProgress } from "../../kernel/store/store.ts";
+import type { DeliveryProgress } from "./model.ts";
 import { createRecorder } from "./recorder.ts";
 
 const progress = (id: string, attempt = 0): DeliveryProgress => ({

@@ -4,10 +4,11 @@
  */
 import { createBatcher } from "../../kernel/lib/batcher.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import type { DeliveryProgress, SubscriptionStore } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { DeliveryProgress } from "./model.ts";
 
 export interface RecorderOptions {
-  store: Pick<SubscriptionStore, "recordProgress">;
+  store: Pick<Store, "recordProgress">;
   by: string;
   after: Timers["after"];
 }

@@ -6,8 +6,9 @@ import { toBase64 } from "../../kernel/lib/bytes.ts";
 import { randomSecret } from "../../kernel/lib/random-secret.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Seal } from "../../kernel/lib/seal.ts";
-import type { SourceEndpoint, SourceSecret, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { sources } from "../sources/index.ts";
+import type { SourceEndpoint, SourceSecret } from "./model.ts";
 
 const HOUR_MS = 3_600_000;
 export const MAX_GRACE_HOURS = 87_600;

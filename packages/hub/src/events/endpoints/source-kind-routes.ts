@@ -4,7 +4,7 @@ import { assertForAllTenants } from "../../kernel/access/for-all-tenants.ts";
 import type { TokenLookup } from "../../kernel/access/granted-scopes.ts";
 import { iso } from "../../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../../kernel/http/route.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import type { RejectionCounts } from "../admit/rejection-counts.ts";
 import { secretVariable } from "../admit/secret-variable.ts";
 import type { SourceDefinition } from "../admit/source.ts";

@@ -6,7 +6,7 @@ import { iso, isoOrNull } from "../../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { MIN_SECRET_LENGTH, SHORT_SECRET } from "../../kernel/lib/secret-length.ts";
-import type { SourceEndpoint, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import {
   checkConfig,
   type createSources,
@@ -14,6 +14,7 @@ import {
   MAX_GRACE_HOURS,
   webhookPath,
 } from "./endpoints.ts";
+import type { SourceEndpoint } from "./model.ts";
 
 const tag = "sources";
 const scope = "admin" as const;

@@ -1,6 +1,8 @@
 /** Webhook endpoints that belong to one tenant. The caller encrypts their secrets. */
+
 import { query, type Verb } from "../../kernel/store/sql.ts";
-import type { SourceEndpoint, SourceSecret } from "../../kernel/store/store.ts";
+import { read, write } from "../../kernel/store/verb.ts";
+import type { SourceEndpoint, SourceSecret } from "./model.ts";
 
 interface SourceRow extends Omit<SourceEndpoint, "config" | "secrets"> {
   config: string;
@@ -17,25 +19,29 @@ const SELECT_SOURCE =
   "FROM sources s LEFT JOIN source_secrets k ON k.source_id = s.id";
 const ORDER_BY_AGE = "ORDER BY s.created_at, s.id, k.created_at, k.id";
 
-export function* putSource(
-  source: Omit<SourceEndpoint, "secrets">,
-  secret?: SourceSecret,
-): Verb<void> {
-  yield* query(
-    "INSERT INTO sources (id, tenant_id, kind, name, key, config, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) " +
-      "ON CONFLICT (id) DO UPDATE SET name = excluded.name, config = excluded.config",
-    [
-      source.id,
-      source.tenant,
-      source.kind,
-      source.name,
-      source.key,
-      JSON.stringify(source.config),
-      source.created_at,
-    ],
-  );
-  if (secret) yield* addSourceSecret(source.id, secret);
-}
+/**
+ * Creates the endpoint, or changes its name and config. Stores the secret, if given, in the same
+ * transaction.
+ */
+export const putSource = write(
+  "registry",
+  function* (source: Omit<SourceEndpoint, "secrets">, secret?: SourceSecret): Verb<void> {
+    yield* query(
+      "INSERT INTO sources (id, tenant_id, kind, name, key, config, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) " +
+        "ON CONFLICT (id) DO UPDATE SET name = excluded.name, config = excluded.config",
+      [
+        source.id,
+        source.tenant,
+        source.kind,
+        source.name,
+        source.key,
+        JSON.stringify(source.config),
+        source.created_at,
+      ],
+    );
+    if (secret) yield* addSourceSecret.call(this, source.id, secret);
+  },
+);
 
 function toSources(rows: readonly SourceRow[]): SourceEndpoint[] {
   const sources = new Map<string, SourceEndpoint>();
@@ -52,38 +58,48 @@ function toSources(rows: readonly SourceRow[]): SourceEndpoint[] {
   return [...sources.values()];
 }
 
-export function* findSource(key: string): Verb<SourceEndpoint | undefined> {
+export const findSource = read("registry", function* (key: string): Verb<
+  SourceEndpoint | undefined
+> {
   return toSources(
     yield* query<SourceRow>(`${SELECT_SOURCE} WHERE s.key = ? ${ORDER_BY_AGE}`, [key]),
   )[0];
-}
+});
 
-export function* listSources(tenant?: string): Verb<SourceEndpoint[]> {
+export const listSources = read("registry", function* (tenant?: string): Verb<SourceEndpoint[]> {
   return toSources(
     tenant === undefined
       ? yield* query<SourceRow>(`${SELECT_SOURCE} ${ORDER_BY_AGE}`)
       : yield* query<SourceRow>(`${SELECT_SOURCE} WHERE s.tenant_id = ? ${ORDER_BY_AGE}`, [tenant]),
   );
-}
+});
 
-export function* deleteSource(id: string): Verb<boolean> {
+export const deleteSource = write("registry", function* (id: string): Verb<boolean> {
   yield* query("DELETE FROM source_secrets WHERE source_id = ?", [id]);
   return (yield* query("DELETE FROM sources WHERE id = ? RETURNING id", [id])).length > 0;
-}
+});
 
-export function* addSourceSecret(source: string, secret: SourceSecret): Verb<boolean> {
-  const rows = yield* query(
-    "INSERT INTO source_secrets (id, source_id, sealed, created_at, expires_at) " +
-      "SELECT CAST(? AS TEXT), id, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM sources WHERE id = ? RETURNING id",
-    [secret.id, secret.sealed, secret.created_at, secret.expires_at, source],
-  );
-  return rows.length > 0;
-}
+/** False if the endpoint does not exist. */
+export const addSourceSecret = write(
+  "registry",
+  function* (source: string, secret: SourceSecret): Verb<boolean> {
+    const rows = yield* query(
+      "INSERT INTO source_secrets (id, source_id, sealed, created_at, expires_at) " +
+        "SELECT CAST(? AS TEXT), id, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM sources WHERE id = ? RETURNING id",
+      [secret.id, secret.sealed, secret.created_at, secret.expires_at, source],
+    );
+    return rows.length > 0;
+  },
+);
 
-export function* expireSourceSecret(source: string, secret: string, at: number): Verb<boolean> {
-  const rows = yield* query(
-    "UPDATE source_secrets SET expires_at = ? WHERE source_id = ? AND id = ? RETURNING id",
-    [at, source, secret],
-  );
-  return rows.length > 0;
-}
+/** The secret verifies signatures only until `at`. False if the secret does not exist. */
+export const expireSourceSecret = write(
+  "registry",
+  function* (source: string, secret: string, at: number): Verb<boolean> {
+    const rows = yield* query(
+      "UPDATE source_secrets SET expires_at = ? WHERE source_id = ? AND id = ? RETURNING id",
+      [at, source, secret],
+    );
+    return rows.length > 0;
+  },
+);

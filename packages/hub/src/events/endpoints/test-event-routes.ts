@@ -4,7 +4,7 @@ import { z } from "zod";
 import { isRejection, type Rejection, toAnswer } from "../../kernel/http/ingest-outcome.ts";
 import { defineRoute, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import type { SendSample } from "../admit/send-sample.ts";
 import type { SendTestEvent } from "../callback/send-test-event.ts";
 

@@ -1,7 +1,7 @@
 /** Events as the API and the MCP tools return them. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { concat, utf8 } from "../../kernel/lib/bytes.ts";
-import type { CheckResult, EventRow, PendingStatus } from "../../kernel/store/store.ts";
+import type { CheckResult, EventRow, PendingStatus } from "../model.ts";
 
 const iso = (ms: number) => new Date(ms).toISOString();
 const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));

@@ -14,14 +14,16 @@ import { explainTools } from "../../flows/matching/explain-tools.ts";
 import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
 import { createAuthorizeRequest } from "../../kernel/access/authorize-request.ts";
 import { createAuthorizer } from "../../kernel/access/authorizer.ts";
+import type { Scope } from "../../kernel/access/scopes.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createHostCheck } from "../../kernel/http/host-check.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
 import { appendRequest, sampleEvent } from "../../kernel/store/contract/sample.ts";
-import type { NewEvent, Scope } from "../../kernel/store/store.ts";
 import { createInboxServer } from "../../mcp/inbox-server.ts";
+import { storeDefinition } from "../../store.ts";
 import { createToken } from "../../tokens/tokens.ts";
 import { createFeed } from "../live/feed.ts";
+import type { NewEvent } from "../model.ts";
 import { createInbox } from "./inbox.ts";
 import { inboxOffer } from "./inbox-offer.ts";
 import { addInboxRoutes } from "./inbox-routes.ts";
@@ -32,7 +34,7 @@ const utf8 = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
 
 async function setup() {
   const publicUrl = "https://hub.example";
-  const store = openSqlite(`${tempFolder()}/x.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   let time = Date.UTC(2026, 10, 15);
   const now = () => time;

@@ -7,6 +7,7 @@ import { inboxQuery, markProcessedBody } from "../../described-routes.ts";
 import type { AppServers } from "../../flows/tools/app-server.ts";
 import type { AuthorizeRequest } from "../../kernel/access/authorize-request.ts";
 import { type Access, Denied, type Requirement } from "../../kernel/access/authorizer.ts";
+import type { Scope } from "../../kernel/access/scopes.ts";
 import { createByteReservations } from "../../kernel/http/byte-reservations.ts";
 import {
   deniedResponse,
@@ -17,7 +18,6 @@ import { readJson, TOO_LARGE, tooLargeMessage } from "../../kernel/http/read-jso
 import type { ReserveBytes } from "../../kernel/http/response-budget.ts";
 import { MAX_DISCARDED_BYTES, MAX_MARKING_BYTES } from "../../kernel/lib/limits.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { Scope } from "../../kernel/store/store.ts";
 import type { InboxServer } from "../../mcp/inbox-server.ts";
 import type { JsonBody } from "./event-view.ts";
 import type { Inbox } from "./inbox.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { fitItems, max_bytes, nextPageNote, resultBytes } from "../../kernel/mcp/result-budget.ts";
 import { defineTool, type Tool, type ToolResult } from "../../kernel/mcp/tool.ts";
-import type { EventRow } from "../../kernel/store/store.ts";
+import type { EventRow } from "../model.ts";
 import { MAX_CURSOR } from "./cursor.ts";
 import { partSchema, statusSchema, summarySchema } from "./event-schema.ts";
 import { type SummaryView, summaryView } from "./event-view.ts";

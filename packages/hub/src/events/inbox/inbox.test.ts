@@ -3,12 +3,13 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { appendRequest, sampleEvents } from "../../kernel/store/contract/sample.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { createInbox } from "./inbox.ts";
 
 /** Stores this number of events for each tenant. Returns a function that claims events, and returns their tenants. */
 async function setUpClaims(counts: Record<string, number>, random = Math.random) {
-  const store = openSqlite(`${tempFolder()}/x.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   for (const [tenant, count] of Object.entries(counts))
     if (count > 0) await store.appendEvents([appendRequest(sampleEvents(count), tenant)], null);
@@ -41,7 +42,7 @@ it("claims all pending events if there are fewer than the limit", async () => {
 });
 
 it("returns the claimed events of all tenants in the order of arrival", async () => {
-  const store = openSqlite(`${tempFolder()}/x.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   const events = sampleEvents(6).map((event, index) => ({
     ...event,
@@ -55,7 +56,7 @@ it("returns the claimed events of all tenants in the order of arrival", async ()
 });
 
 it("reserves bytes before it returns summaries", async () => {
-  const store = openSqlite(`${tempFolder()}/x.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   const title = "x".repeat(300);
   const events = sampleEvents(10).map((event) => ({ ...event, title }));
@@ -70,7 +71,7 @@ it("reserves bytes before it returns summaries", async () => {
 });
 
 it("fills a page with matching events that are far apart in the log", async () => {
-  const store = openSqlite(`${tempFolder()}/x.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   const events = sampleEvents(10_600).map((event, index) => ({
     ...event,

@@ -5,7 +5,7 @@
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { createSemaphore } from "../../kernel/lib/semaphore.ts";
-import type { EventRow } from "../../kernel/store/store.ts";
+import type { EventRow } from "../model.ts";
 
 const MIB = 1024 * 1024;
 /** More than two of the largest payloads, which have 25 MiB. */

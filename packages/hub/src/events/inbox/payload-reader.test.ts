@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
-import type { EventRow, Payload } from "../../kernel/store/store.ts";
+import type { Payload } from "../../kernel/store/packs.ts";
+import type { EventRow } from "../model.ts";
 import { createLargeReads } from "./large-reads.ts";
 import { createPayloadReader } from "./payload-reader.ts";
 

@@ -11,7 +11,9 @@ import type {
   PayloadPart,
 } from "@signalbox/rules/match/payload-part.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { EventRow, Payload, Store } from "../../kernel/store/store.ts";
+import type { Payload } from "../../kernel/store/packs.ts";
+import type { Store } from "../../store.ts";
+import type { EventRow } from "../model.ts";
 import { isStoredAsJson, loadPayload } from "../sources/load-payload.ts";
 import { readWithText } from "../sources/read-payload.ts";
 import type { LargeReads } from "./large-reads.ts";

@@ -4,8 +4,9 @@ import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { appendRequest, sampleEvent } from "../../kernel/store/contract/sample.ts";
-import type { EventRow } from "../../kernel/store/store.ts";
+import { storeDefinition } from "../../store.ts";
 import { createFeed } from "../live/feed.ts";
+import type { EventRow } from "../model.ts";
 import { createInbox } from "./inbox.ts";
 import { createLargeReads } from "./large-reads.ts";
 import { createWaits, type Wait, type WaitsOptions } from "./wait-for-event.ts";
@@ -15,7 +16,7 @@ const largeReads = createLargeReads();
 const numbered = (number: number) => sampleEvent({ number, body: utf8({ number }) });
 
 async function setup(options: Partial<WaitsOptions> = {}) {
-  const store = openSqlite(`${tempFolder()}/x.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
   const feed = createFeed(store);

@@ -9,8 +9,8 @@ import type { Access, Authorizer } from "../../kernel/access/authorizer.ts";
 import { findEvictable, ownerOfAccess } from "../../kernel/lib/fair-share.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { createSharedPayloads } from "../../kernel/mcp/shared-payloads.ts";
-import type { EventRow } from "../../kernel/store/store.ts";
 import type { Feed, Follower } from "../live/feed.ts";
+import type { EventRow } from "../model.ts";
 import type { Inbox } from "./inbox.ts";
 
 export interface Wait {

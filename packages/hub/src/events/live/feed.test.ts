@@ -10,7 +10,9 @@ import {
   sampleEvent,
 } from "../../kernel/store/contract/sample.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
-import type { EventRow, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
+import type { EventRow } from "../model.ts";
 import { createFeed, type Filter, type Follower } from "./feed.ts";
 
 type FeedStore = Pick<Store, "getTenant" | "listEvents" | "subscribe">;
@@ -23,7 +25,7 @@ function setup(
   },
 ) {
   const file = `${tempFolder()}/x.db`;
-  const store = openSqlite(file);
+  const store = openSqlite(storeDefinition, file);
   const feedStore: FeedStore = {
     getTenant: store.getTenant,
     listEvents: store.listEvents,

@@ -5,7 +5,8 @@
  * shared cache (the tail) or from the log. So a slow client does not slow down other followers.
  */
 import type { Notice } from "../../kernel/store/sql.ts";
-import type { EventRow, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { EventRow } from "../model.ts";
 import { openTail, type Tail } from "./tail.ts";
 
 export interface Filter {

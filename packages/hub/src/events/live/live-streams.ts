@@ -13,7 +13,7 @@ import { separateQueryToken } from "../../kernel/http/query-token.ts";
 import { PROBLEM_TYPE, problem } from "../../kernel/lib/problem.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import { RETRY_AFTER_S } from "../../kernel/store/storage-unavailable.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { decodeCursor, predatesFailover } from "../inbox/cursor.ts";
 import type { Feed, Filter, Follower } from "./feed.ts";
 import { type MessageEncoder, streamLogId } from "./message-encoder.ts";

@@ -1,9 +1,9 @@
 /** Encodes the messages of live streams for SSE and WebSocket. The field names are public. */
 
 import { sha256Hex } from "../../kernel/lib/hmac.ts";
-import type { EventRow } from "../../kernel/store/store.ts";
 import { type Cursor, encodeCursor, shortLogId } from "../inbox/cursor.ts";
 import { summaryView } from "../inbox/event-view.ts";
+import type { EventRow } from "../model.ts";
 import type { Truncation } from "./feed.ts";
 
 /**

@@ -16,6 +16,7 @@ import {
   sampleEvent,
   sampleEvents,
 } from "../../kernel/store/contract/sample.ts";
+import { storeDefinition } from "../../store.ts";
 import { createFeed } from "./feed.ts";
 import { followTab, type TabStreamOptions } from "./tab-stream.ts";
 import { parseTopics, type TabTopics } from "./tab-topics.ts";
@@ -28,7 +29,7 @@ interface Message {
 }
 
 function setup() {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   const feed = createFeed(store);
   onTestFinished(async () => {
     feed.close();

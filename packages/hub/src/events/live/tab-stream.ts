@@ -7,9 +7,10 @@
 
 import type { Timers } from "../../kernel/lib/timers.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
-import type { EventRow, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { type Cursor, encodeCursor } from "../inbox/cursor.ts";
 import { itemView } from "../inbox/event-view.ts";
+import type { EventRow } from "../model.ts";
 import type { Feed, Follower } from "./feed.ts";
 import type { LiveConnection } from "./live-streams.ts";
 import type { TabTopics } from "./tab-topics.ts";

@@ -1,8 +1,5 @@
-/**
- * A cache of the newest events in one tenant's log, shared by all followers of the log. A follower
- * whose cursor is before the cached events reads the log itself.
- */
-import type { EventRow, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { EventRow } from "../model.ts";
 
 const PAGE_SIZE = 500;
 /** When the cache has more than twice as many events, only this many are kept. */

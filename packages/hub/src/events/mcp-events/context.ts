@@ -1,7 +1,7 @@
 import type { StreamSlots } from "../../kernel/access/stream-slots.ts";
 import type { BackPressure } from "../../kernel/mcp/back-pressure.ts";
 import type { RequestContext } from "../../kernel/mcp/request-context.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import type { Feed } from "../live/feed.ts";
 import type { EventStreams } from "./stream.ts";
 import type { Subscriber } from "./subscribe.ts";

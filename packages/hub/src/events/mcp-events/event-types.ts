@@ -6,13 +6,14 @@
 
 import { z } from "zod";
 import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
-import type { EventRow, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import {
   type EventFilter,
   eventName,
   type Narrowing,
   toEventFilter,
 } from "../deliveries/event-filter.ts";
+import type { EventRow } from "../model.ts";
 import { githubTypes } from "../sources/github-types.ts";
 import { sources } from "../sources/index.ts";
 import { EventsError } from "./events-error.ts";

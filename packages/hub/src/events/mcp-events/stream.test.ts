@@ -11,7 +11,8 @@ import {
   sampleEvent,
   sampleEvents,
 } from "../../kernel/store/contract/sample.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { createToken } from "../../tokens/tokens.ts";
 import { createFeed } from "../live/feed.ts";
 import { streamParams } from "./protocol.ts";
@@ -26,7 +27,7 @@ async function setup(
   options: StreamOptions = {},
   wrapStore: (store: Store) => Store = (store) => store,
 ) {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   await createToken(store, {
     id: "ada",
     name: "Ada",

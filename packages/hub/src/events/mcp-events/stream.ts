@@ -6,12 +6,12 @@
  */
 
 import { TOO_MANY_STREAMS } from "../../kernel/access/stream-slots.ts";
-import type { EventRow } from "../../kernel/store/store.ts";
 import { matchesFilter } from "../deliveries/event-filter.ts";
 import { toOccurrence } from "../deliveries/occurrence.ts";
 import { findStart } from "../deliveries/read-log.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
 import type { Follower } from "../live/feed.ts";
+import type { EventRow } from "../model.ts";
 import type { EventsContext, EventsRequestContext } from "./context.ts";
 import { findType, watchTypes } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";

@@ -4,6 +4,7 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { START } from "../../kernel/store/contract/sample.ts";
+import { storeDefinition } from "../../store.ts";
 import type { PostWebhook } from "../deliveries/post-webhook.ts";
 import { subscribeParams } from "./protocol.ts";
 import { createSubscriber, type SubscriberOptions } from "./subscribe.ts";
@@ -16,7 +17,7 @@ const access = {
 };
 
 function setup(options: Partial<SubscriberOptions> = {}) {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   const called: string[] = [];
   const post: PostWebhook = async ({ url }, message) => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { systemTimers } from "../../hosts/node/system-timers.ts";
 import type { DatabaseFile } from "../../kernel/store/database-file.ts";
-import type { Retention, SweepResult } from "../../kernel/store/store.ts";
+import type { Retention, SweepResult } from "./model.ts";
 import { readClock, startClock } from "./retention-clock.ts";
 import { startSweeper } from "./sweeper.ts";
 

@@ -7,7 +7,8 @@ import type { Log } from "../../kernel/lib/log.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import { createPacedSteps } from "../../kernel/store/paced-steps.ts";
 import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
-import type { Retention, Store, TenantSweep } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { Retention, TenantSweep } from "./model.ts";
 import { expiredSpans, type RetentionClock } from "./retention-clock.ts";
 
 /** The maximum number of deletions of tenants that one sweep continues. */

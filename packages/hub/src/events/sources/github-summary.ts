@@ -3,7 +3,7 @@
  * each event type; the subject of an unlisted type is expected in the field of the same name.
  */
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
-import type { Summary } from "../../kernel/store/store.ts";
+import type { Summary } from "../model.ts";
 import { pickPage, repositoryPage, serverPage } from "./github-pages.ts";
 import {
   firstFound,

@@ -4,7 +4,7 @@ import { LARGE_BYTES, type MaybeLarge, parseUnlessLarge } from "@signalbox/rules
 import { FORM, mediaType } from "../../kernel/http/decode.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { Payload } from "../../kernel/store/store.ts";
+import type { Payload } from "../../kernel/store/packs.ts";
 import { STRUCTURED } from "./cloudevents-format.ts";
 import { readPayload } from "./read-payload.ts";
 

@@ -1,6 +1,6 @@
 /** Summarizes payloads without a known shape by common field names. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { Summary } from "../../kernel/store/store.ts";
+import type { Summary } from "../model.ts";
 import { firstLine, pickNumber, pickText, pickUrl } from "./pick.ts";
 
 const titles = ["title", "name", "subject", "summary", "message", "text", "description"];

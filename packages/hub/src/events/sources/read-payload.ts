@@ -3,7 +3,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 import { decodeForm, decodeJson, decodeText, FORM, mediaType } from "../../kernel/http/decode.ts";
 import { isRejection } from "../../kernel/http/ingest-outcome.ts";
 import { toBase64 } from "../../kernel/lib/bytes.ts";
-import type { Payload } from "../../kernel/store/store.ts";
+import type { Payload } from "../../kernel/store/packs.ts";
 import { STRUCTURED, structuredForm } from "./cloudevents-format.ts";
 
 type PayloadContent = Pick<Payload, "content_type" | "headers" | "body">;

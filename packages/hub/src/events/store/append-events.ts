@@ -1,5 +1,5 @@
 /**
- * Stores a batch of requests in one transaction. It locks the row of each tenant first. Therefore
+ * Stores the events of a batch of requests in one transaction. It locks the row of each tenant first. Therefore
  * `seq` follows the order of the commits (once event N is visible, no event before N can appear), the
  * quota is exact, and two replicas cannot store the same webhook twice.
  *
@@ -7,10 +7,6 @@
  * duplicates, and one sends all inserts and the commit. So it holds the locks for one round trip.
  */
 
-import type { PlannedEvent } from "../../flows/matching/store/breakers.ts";
-import { isOfConnection, storePlans } from "../../flows/matching/store/event-plans.ts";
-import { type DeferredEvent, deferMatching } from "../../flows/matching/store/matching.ts";
-import { countEnded, type EndedRun } from "../../flows/runs/store/run-usage.ts";
 import { lockOrCreateTenants, type TenantHead } from "../../kernel/store/lock-tenants.ts";
 import {
   createPacker,
@@ -18,7 +14,6 @@ import {
   type PackedPayload,
   sharedPackBytes,
 } from "../../kernel/store/packs.ts";
-import type { PlannedVerdict, TrippedTrigger } from "../../kernel/store/run-store.ts";
 import {
   both,
   type Dialect,
@@ -29,9 +24,9 @@ import {
   type Value,
   type Verb,
 } from "../../kernel/store/sql.ts";
-import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../../kernel/store/store.ts";
+import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../model.ts";
 import { packCheckResult } from "./event-rows.ts";
-import { eventRowBytes, verdictBytes } from "./stored-size.ts";
+import { eventRowBytes } from "./stored-size.ts";
 
 interface EventPosition {
   id: string;
@@ -45,9 +40,20 @@ interface AddedEvent {
   event: NewEvent;
   position: PackedPayload;
   isExempt: boolean;
-  /** The revision of the triggers with which the event was compared. */
+  /** The revision of the triggers with which the event was compared; 0 if with none. */
   revision: number;
-  verdicts: readonly PlannedVerdict[];
+  /** The bytes that `BatchExtension.add` has returned. */
+  bytes: number;
+}
+
+/** What the caller stores with the events, in the same transaction. */
+export interface BatchExtension<Request> {
+  /** The revision of the tenant's triggers that the request requires; undefined if it requires none. */
+  revisionOf(request: Request): number | undefined;
+  /** Called for each new event. Returns the bytes that are stored with it. */
+  add(request: Request, index: number): number;
+  /** Called when the events are stored, but not counted yet. */
+  store(): Verb<void>;
 }
 
 /** The amounts that a batch adds to the counters of one tenant. */
@@ -65,10 +71,12 @@ const EVENT_COLUMNS = [
   "check_result", "quota_exempt", "triggers_rev", "stored",
 ];
 
-export function* appendEvents(
+/** Returns one result per request. `defaultQuota` is the quota of tenants without their own. */
+export function* appendToLog<Request extends AppendRequest>(
   dialect: Dialect,
-  batch: readonly AppendRequest[],
+  batch: readonly Request[],
   defaultQuota: number | null,
+  extension: BatchExtension<Request>,
 ): Verb<(AppendResult | StalePlan)[]> {
   const nonEmpty = batch.filter(({ events }) => events.length > 0);
   if (nonEmpty.length === 0) return batch.map(() => ({ outcome: "duplicate", events: [] }));
@@ -81,99 +89,69 @@ export function* appendEvents(
   const growths = new Map<string, Growth>();
   const added: AddedEvent[] = [];
   const packer = createPacker(dialect);
-  const planned: PlannedEvent[] = [];
-  const deferred: DeferredEvent[] = [];
 
-  const outcomes = batch.map(
-    ({ tenant, events: requested, skipQuota, plan }): AppendResult | StalePlan => {
-      const keys = requested.map((event) => keyOf(tenant, event));
-      const newKeys = new Set<string>();
-      for (const key of keys) if (!positions.has(key)) newKeys.add(key);
-      if (newKeys.size === 0)
-        return { outcome: "duplicate", events: keys.map((key) => resultOf(positions, key, true)) };
+  const outcomes = batch.map((request): AppendResult | StalePlan => {
+    const { tenant, events: requested, skipQuota } = request;
+    const keys = requested.map((event) => keyOf(tenant, event));
+    const newKeys = new Set<string>();
+    for (const key of keys) if (!positions.has(key)) newKeys.add(key);
+    if (newKeys.size === 0)
+      return { outcome: "duplicate", events: keys.map((key) => resultOf(positions, key, true)) };
 
-      const head = heads.get(tenant) as TenantHead;
-      if (head.deleted_at !== null) return { outcome: "deleted" };
-      if (plan && plan.revision !== head.triggers_rev) return { outcome: "stale" };
-      const quota = skipQuota ? null : (head.quota ?? defaultQuota);
-      const pending = head.pending - head.pending_exempt;
-      if (quota !== null && pending + newKeys.size > quota)
-        return { outcome: "over_quota", pending, quota };
+    const head = heads.get(tenant) as TenantHead;
+    if (head.deleted_at !== null) return { outcome: "deleted" };
+    const revision = extension.revisionOf(request);
+    if (revision !== undefined && revision !== head.triggers_rev) return { outcome: "stale" };
+    const quota = skipQuota ? null : (head.quota ?? defaultQuota);
+    const pending = head.pending - head.pending_exempt;
+    if (quota !== null && pending + newKeys.size > quota)
+      return { outcome: "over_quota", pending, quota };
 
-      const growth = growths.get(tenant) ?? { pending: 0, exempt: 0, bytes: 0, types: new Map() };
-      growths.set(tenant, growth);
-      const results = requested.map((event, index) => {
-        const key = keys[index] as string;
-        // A second event with the same key in this request is a duplicate of the first.
-        if (!newKeys.delete(key)) return resultOf(positions, key, true);
-        head.seq += 1;
-        head.pending += 1;
-        growth.pending += 1;
-        if (skipQuota) {
-          head.pending_exempt += 1;
-          growth.exempt += 1;
-        }
-        growth.types.set(event.type, (growth.types.get(event.type) ?? 0) + 1);
-        const position = packer.add(tenant, head.seq, event);
-        positions.set(key, { id: event.id, seq: head.seq });
-        const eventPlan = plan?.events[index];
-        if (eventPlan?.deferred) deferred.push({ tenant, id: event.id, ...eventPlan.deferred });
-        added.push({
-          tenant,
-          seq: head.seq,
-          event,
-          position,
-          isExempt: skipQuota ?? false,
-          // Without a plan, the event was compared with no trigger.
-          revision: plan?.revision ?? 0,
-          verdicts: eventPlan?.verdicts ?? [],
-        });
-        if (eventPlan)
-          planned.push({
-            ...eventPlan,
-            event_id: event.id,
-            tenant,
-            at: event.received_at,
-            isOfConnection: isOfConnection(event),
-          });
-        return resultOf(positions, key, false);
+    const growth = growths.get(tenant) ?? { pending: 0, exempt: 0, bytes: 0, types: new Map() };
+    growths.set(tenant, growth);
+    const results = requested.map((event, index) => {
+      const key = keys[index] as string;
+      // A second event with the same key in this request is a duplicate of the first.
+      if (!newKeys.delete(key)) return resultOf(positions, key, true);
+      head.seq += 1;
+      head.pending += 1;
+      growth.pending += 1;
+      if (skipQuota) {
+        head.pending_exempt += 1;
+        growth.exempt += 1;
+      }
+      growth.types.set(event.type, (growth.types.get(event.type) ?? 0) + 1);
+      const position = packer.add(tenant, head.seq, event);
+      positions.set(key, { id: event.id, seq: head.seq });
+      added.push({
+        tenant,
+        seq: head.seq,
+        event,
+        position,
+        isExempt: skipQuota ?? false,
+        revision: revision ?? 0,
+        bytes: extension.add(request, index),
       });
-      return { outcome: "stored", events: results };
-    },
-  );
+      return resultOf(positions, key, false);
+    });
+    return { outcome: "stored", events: results };
+  });
 
   // The compressed size of the packs is known only when all events have been added.
   const packs = packer.finish();
   const events = added.map((row) => {
-    const { tenant, event, position, verdicts } = row;
-    const stored =
-      eventRowBytes(tenant, event) +
-      verdictBytes(tenant, event.id, verdicts) +
-      sharedPackBytes(position, event);
+    const { tenant, event, position, bytes } = row;
+    const stored = eventRowBytes(tenant, event) + bytes + sharedPackBytes(position, event);
     (growths.get(tenant) as Growth).bytes += stored;
     return eventValues(row, stored);
   });
   yield* insert("events", EVENT_COLUMNS, events);
   yield* insert("packs", PACK_COLUMNS, packs);
-  const ended: EndedRun[] = [];
-  const tripped = yield* storePlans(dialect, planned, ended);
-  yield* deferMatching(dialect, deferred);
+  yield* extension.store();
   yield* incrementCounters(growths, heads);
-  yield* countEnded(dialect, ended);
   for (const tenant of growths.keys())
     yield* notify({ topic: "events", tenant, seq: (heads.get(tenant) as TenantHead).seq });
-  return tripped.length === 0 ? outcomes : outcomes.map((outcome) => addTripped(outcome, tripped));
-}
-
-/** Adds each stopped trigger to the result of the request that stored its event. */
-function addTripped(
-  outcome: AppendResult | StalePlan,
-  tripped: readonly TrippedTrigger[],
-): AppendResult | StalePlan {
-  if (outcome.outcome !== "stored") return outcome;
-  const ids = new Set(outcome.events.flatMap(({ id, duplicate }) => (duplicate ? [] : [id])));
-  const trippedByRequest = tripped.filter(({ event_id }) => ids.has(event_id));
-  return trippedByRequest.length === 0 ? outcome : { ...outcome, tripped: trippedByRequest };
+  return outcomes;
 }
 
 /** Finds the events of the batch that are already stored, by the sender's delivery id. */

@@ -12,6 +12,7 @@ import {
   type Value,
   type Verb,
 } from "../../kernel/store/sql.ts";
+import { write } from "../../kernel/store/verb.ts";
 import type {
   Claim,
   ClaimResult,
@@ -20,7 +21,7 @@ import type {
   ReleaseOptions,
   ReopenResult,
   WorkerClaim,
-} from "../../kernel/store/store.ts";
+} from "../model.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 import { getEvent } from "./read-events.ts";
 
@@ -33,23 +34,25 @@ const OF_TENANT = "coalesce(tenant_id, '') = ?";
 /** PostgreSQL limits a notice to 8000 bytes. */
 const IDS_PER_NOTICE = 100;
 
-export function* markProcessed(
-  dialect: Dialect,
-  tenant: string,
-  ids: readonly string[],
-  at: number,
-  note: string | null,
-): Verb<MarkResult> {
-  const wanted = [...new Set(ids)];
-  const marked = yield* markPending(dialect, tenant, wanted, at, note);
-  const unmarked = wanted.filter((id) => !marked.has(id));
-  const existing = yield* findExistingIds(dialect, tenant, unmarked);
-  return {
-    marked: wanted.filter((id) => marked.has(id)),
-    alreadyProcessed: unmarked.filter((id) => existing.has(id)),
-    unknown: unmarked.filter((id) => !existing.has(id)),
-  };
-}
+export const markProcessed = write(
+  "tenant",
+  function* (
+    tenant: string,
+    ids: readonly string[],
+    at: number,
+    note: string | null,
+  ): Verb<MarkResult> {
+    const wanted = [...new Set(ids)];
+    const marked = yield* markPending(this.dialect, tenant, wanted, at, note);
+    const unmarked = wanted.filter((id) => !marked.has(id));
+    const existing = yield* findExistingIds(this.dialect, tenant, unmarked);
+    return {
+      marked: wanted.filter((id) => marked.has(id)),
+      alreadyProcessed: unmarked.filter((id) => existing.has(id)),
+      unknown: unmarked.filter((id) => !existing.has(id)),
+    };
+  },
+);
 
 function* findExistingIds(
   dialect: Dialect,
@@ -90,44 +93,51 @@ function* markPending(
   return new Set(marked.keys());
 }
 
-export function* markClaimedProcessed(
-  dialect: Dialect,
-  tenant: string,
-  id: string,
-  by: string,
-  at: number,
-  note: string | null,
-): Verb<ClaimResult | undefined> {
-  const marked = yield* markPending(dialect, tenant, [id], at, note, by);
-  const event = yield* getEvent(tenant, id);
-  return event && { applied: marked.has(id), event };
-}
+/**
+ * Like `markProcessed` for one event, but only if `by` holds the claim, which may have expired.
+ * Undefined if the event does not exist.
+ */
+export const markClaimedProcessed = write(
+  "tenant",
+  function* (
+    tenant: string,
+    id: string,
+    by: string,
+    at: number,
+    note: string | null,
+  ): Verb<ClaimResult | undefined> {
+    const marked = yield* markPending(this.dialect, tenant, [id], at, note, by);
+    const event = yield* getEvent.call(this, tenant, id);
+    return event && { applied: marked.has(id), event };
+  },
+);
 
-export function* reopenEvents(
-  dialect: Dialect,
-  tenant: string,
-  ids: readonly string[],
-): Verb<ReopenResult> {
-  yield* lockTenants(dialect, [tenant]);
-  const wanted = [...new Set(ids)];
-  const reopened = new Map<string, CountedEvent>();
-  for (const { list, params } of inLists(wanted, dialect, 1))
-    for (const row of yield* query<CountedEvent & { id: string }>(
-      "UPDATE events SET processed = 0, processed_at = NULL, note = NULL, claimed_by = NULL, claimed_until = 0, attempts = 0 " +
-        `WHERE ${OF_TENANT} AND processed = 1 AND id IN ${list} RETURNING id, type, quota_exempt`,
-      [tenant, ...params],
-    ))
-      reopened.set(row.id, row);
-  yield* incrementPending(tenant, [...reopened.values()]);
-  yield* notifyChanged(tenant, [...reopened.keys()]);
-  const others = wanted.filter((id) => !reopened.has(id));
-  const existing = yield* findExistingIds(dialect, tenant, others);
-  return {
-    reopened: wanted.filter((id) => reopened.has(id)),
-    alreadyPending: others.filter((id) => existing.has(id)),
-    unknown: others.filter((id) => !existing.has(id)),
-  };
-}
+/** Makes processed events pending again, unclaimed and without attempts. */
+export const reopenEvents = write(
+  "tenant",
+  function* (tenant: string, ids: readonly string[]): Verb<ReopenResult> {
+    const { dialect } = this;
+    yield* lockTenants(dialect, [tenant]);
+    const wanted = [...new Set(ids)];
+    const reopened = new Map<string, CountedEvent>();
+    for (const { list, params } of inLists(wanted, dialect, 1))
+      for (const row of yield* query<CountedEvent & { id: string }>(
+        "UPDATE events SET processed = 0, processed_at = NULL, note = NULL, claimed_by = NULL, claimed_until = 0, attempts = 0 " +
+          `WHERE ${OF_TENANT} AND processed = 1 AND id IN ${list} RETURNING id, type, quota_exempt`,
+        [tenant, ...params],
+      ))
+        reopened.set(row.id, row);
+    yield* incrementPending(tenant, [...reopened.values()]);
+    yield* notifyChanged(tenant, [...reopened.keys()]);
+    const others = wanted.filter((id) => !reopened.has(id));
+    const existing = yield* findExistingIds(dialect, tenant, others);
+    return {
+      reopened: wanted.filter((id) => reopened.has(id)),
+      alreadyPending: others.filter((id) => existing.has(id)),
+      unknown: others.filter((id) => !existing.has(id)),
+    };
+  },
+);
 
 export function* notifyChanged(tenant: string, ids: readonly string[]): Verb<void> {
   for (let start = 0; start < ids.length; start += IDS_PER_NOTICE)
@@ -180,8 +190,8 @@ export function* decrementPending(tenant: string, events: readonly CountedEvent[
 }
 
 /** Claims first events whose claim has expired, then unclaimed events; each the oldest first. */
-export function* claimEvents(dialect: Dialect, claim: Claim): Verb<EventRow[]> {
-  const expired = yield* claimFrom(dialect, claim, claim.limit, {
+export const claimEvents = write("tenant", function* (claim: Claim): Verb<EventRow[]> {
+  const expired = yield* claimFrom(this.dialect, claim, claim.limit, {
     condition: "claimed_until > 0 AND claimed_until <= ?",
     params: [claim.now],
     // `coalesce` as in OF_TENANT: there are few claims, and the index on types would read the backlog.
@@ -190,14 +200,14 @@ export function* claimEvents(dialect: Dialect, claim: Claim): Verb<EventRow[]> {
   });
   const remaining = claim.limit - expired.length;
   const free = { condition: "claimed_until = 0", params: [], ofType: "type = ?", order: "seq" };
-  const fresh = remaining > 0 ? yield* claimFrom(dialect, claim, remaining, free) : [];
+  const fresh = remaining > 0 ? yield* claimFrom(this.dialect, claim, remaining, free) : [];
   const claimed = [...expired, ...fresh].map(toEvent).sort((a, b) => a.seq - b.seq);
   yield* notifyChanged(
     claim.tenant,
     claimed.map(({ id }) => id),
   );
   return claimed;
-}
+});
 
 function* claimFrom(
   dialect: Dialect,
@@ -215,51 +225,55 @@ function* claimFrom(
   );
 }
 
-export function* claimEvent({
-  tenant,
-  id,
-  by,
-  now,
-  until,
-}: WorkerClaim): Verb<ClaimResult | undefined> {
-  // `by` still owns the claim if `claimed_by` is set: a release would have removed it.
-  const renewed = yield* first<StoredRow>(
-    "UPDATE events SET claimed_until = ? " +
-      `WHERE ${OF_TENANT} AND id = ? AND processed = 0 AND claimed_by = ? RETURNING ${EVENT_COLUMNS}`,
-    [until, tenant, id, by],
-  );
-  if (renewed) return { applied: true, event: toEvent(renewed) };
-  const claimed = yield* first<StoredRow>(
-    "UPDATE events SET claimed_by = ?, claimed_until = ?, attempts = attempts + 1 " +
-      `WHERE ${OF_TENANT} AND id = ? AND processed = 0 AND claimed_until <= ? RETURNING ${EVENT_COLUMNS}`,
-    [by, until, tenant, id, now],
-  );
-  if (claimed) {
-    yield* notifyChanged(tenant, [id]);
-    return { applied: true, event: toEvent(claimed) };
-  }
-  const event = yield* getEvent(tenant, id);
-  return event && { applied: false, event };
-}
+/**
+ * Claims a pending event that no other owner holds, and counts an attempt. If `by` already holds it,
+ * renews the claim, even an expired one, and counts nothing. Undefined if the event does not exist.
+ */
+export const claimEvent = write(
+  "tenant",
+  function* ({ tenant, id, by, now, until }: WorkerClaim): Verb<ClaimResult | undefined> {
+    // `by` still owns the claim if `claimed_by` is set: a release would have removed it.
+    const renewed = yield* first<StoredRow>(
+      "UPDATE events SET claimed_until = ? " +
+        `WHERE ${OF_TENANT} AND id = ? AND processed = 0 AND claimed_by = ? RETURNING ${EVENT_COLUMNS}`,
+      [until, tenant, id, by],
+    );
+    if (renewed) return { applied: true, event: toEvent(renewed) };
+    const claimed = yield* first<StoredRow>(
+      "UPDATE events SET claimed_by = ?, claimed_until = ?, attempts = attempts + 1 " +
+        `WHERE ${OF_TENANT} AND id = ? AND processed = 0 AND claimed_until <= ? RETURNING ${EVENT_COLUMNS}`,
+      [by, until, tenant, id, now],
+    );
+    if (claimed) {
+      yield* notifyChanged(tenant, [id]);
+      return { applied: true, event: toEvent(claimed) };
+    }
+    const event = yield* getEvent.call(this, tenant, id);
+    return event && { applied: false, event };
+  },
+);
 
-export function* releaseEvents(
-  dialect: Dialect,
-  tenant: string,
-  ids: readonly string[],
-  by: string,
-  { notBefore = 0, uncounted = false }: ReleaseOptions = {},
-): Verb<string[]> {
-  const released = new Set<string>();
-  const attempts = uncounted
-    ? ", attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
-    : "";
-  for (const { list, params } of inLists(ids, dialect, 3))
-    for (const { id } of yield* query<{ id: string }>(
-      `UPDATE events SET claimed_by = NULL, claimed_until = ?${attempts} ` +
-        `WHERE ${OF_TENANT} AND claimed_by = ? AND processed = 0 AND claimed_until > 0 AND id IN ${list} RETURNING id`,
-      [notBefore, tenant, by, ...params],
-    ))
-      released.add(id);
-  yield* notifyChanged(tenant, [...released]);
-  return [...new Set(ids)].filter((id) => released.has(id));
-}
+/** Ends the claims that `by` holds on these events. Returns the ids of the released events. */
+export const releaseEvents = write(
+  "tenant",
+  function* (
+    tenant: string,
+    ids: readonly string[],
+    by: string,
+    { notBefore = 0, uncounted = false }: ReleaseOptions = {},
+  ): Verb<string[]> {
+    const released = new Set<string>();
+    const attempts = uncounted
+      ? ", attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
+      : "";
+    for (const { list, params } of inLists(ids, this.dialect, 3))
+      for (const { id } of yield* query<{ id: string }>(
+        `UPDATE events SET claimed_by = NULL, claimed_until = ?${attempts} ` +
+          `WHERE ${OF_TENANT} AND claimed_by = ? AND processed = 0 AND claimed_until > 0 AND id IN ${list} RETURNING id`,
+        [notBefore, tenant, by, ...params],
+      ))
+        released.add(id);
+    yield* notifyChanged(tenant, [...released]);
+    return [...new Set(ids)].filter((id) => released.has(id));
+  },
+);

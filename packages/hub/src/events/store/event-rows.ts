@@ -1,4 +1,4 @@
-import type { CheckResult, EventRow, TriggerStatus } from "../../kernel/store/store.ts";
+import type { CheckResult, EventRow, TriggerStatus } from "../model.ts";
 
 export const EVENT_COLUMNS =
   "id, tenant_id, seq, source, source_id, external_id, type, received_at, action, repo, sender, " +

@@ -1,13 +1,9 @@
 /** Search without a full-text index: newest first, in a bounded part of the log per page. */
-import {
-  type Dialect,
-  first,
-  query,
-  together,
-  type Value,
-  type Verb,
-} from "../../kernel/store/sql.ts";
-import type { EventRow, Page, SearchQuery } from "../../kernel/store/store.ts";
+
+import type { Page } from "../../kernel/store/page.ts";
+import { first, query, together, type Value, type Verb } from "../../kernel/store/sql.ts";
+import { read } from "../../kernel/store/verb.ts";
+import type { EventRow, SearchQuery } from "../model.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 
 /** The number of rows that one page scans. A rare word takes several pages, each in bounded time. */
@@ -26,7 +22,7 @@ const SEARCHED = [
   "check_result",
 ] as const;
 
-export function* searchEvents(dialect: Dialect, wanted: SearchQuery): Verb<Page<EventRow>> {
+export const searchEvents = read("tenant", function* (wanted: SearchQuery): Verb<Page<EventRow>> {
   const { tenant, limit, text = "", from, to, processed } = wanted;
   // A literal, not a parameter: the planner chooses a partial index by the text of the condition.
   const scanned =
@@ -49,7 +45,7 @@ export function* searchEvents(dialect: Dialect, wanted: SearchQuery): Verb<Page<
     params.push(value);
   };
   const pattern = compilePattern(text);
-  if (pattern.ascii !== "") and(`${dialect.indexOf}(${HAYSTACK}, ?) > 0`, pattern.ascii);
+  if (pattern.ascii !== "") and(`${this.dialect.indexOf}(${HAYSTACK}, ?) > 0`, pattern.ascii);
   const { repo, origin, status } = wanted;
   // `coalesce` prevents the use of the index on types, which would be read without the bounds on `seq`.
   if (wanted.type !== undefined) and("coalesce(type, '') = ?", wanted.type);
@@ -72,7 +68,7 @@ export function* searchEvents(dialect: Dialect, wanted: SearchQuery): Verb<Page<
   if (rows.length > limit) return { items, next: candidates.at(-1)?.seq ?? null };
   const hasMore = bottom && (from === undefined || bottom.received_at >= from - CLOCK_SLACK_MS);
   return { items, next: hasMore ? bottom.seq : null };
-}
+});
 
 const HAYSTACK = `lower(${SEARCHED.map((column) => `coalesce(${column}, '')`).join(" || ' ' || ")} || ' #' || coalesce(CAST(number AS TEXT), ''))`;
 
@@ -91,21 +87,29 @@ function compilePattern(text: string): { ascii: string; matches: (row: StoredRow
   return { ascii, matches: (row) => haystack(row).toLowerCase().includes(lower) };
 }
 
-export function* countReceived(tenant: string, times: readonly number[]): Verb<number[]> {
-  const top = yield* headOf(tenant);
-  const [bottom = top, ...ends] = yield* together(
-    times.map((time) => seqAfter(tenant, time - 1, 1, top)),
-  );
-  // The first remaining event of the range. Removed events before it are not counted, because they may have
-  // been received before the range.
-  const start = (yield* eventFrom(tenant, bottom))?.seq ?? top;
-  let before = start;
-  return ends.map((end) => {
-    const count = Math.max(end, start) - before;
-    before += count;
-    return count;
-  });
-}
+/**
+ * Counts the events of each period: from `times[0]` until `times[1]`, from `times[1]` until `times[2]`,
+ * and so on. `times` must ascend. The counts are differences of `seq`, so they include deleted events,
+ * except those before the first and after the last remaining event of the range.
+ */
+export const countReceived = read(
+  "tenant",
+  function* (tenant: string, times: readonly number[]): Verb<number[]> {
+    const top = yield* headOf(tenant);
+    const [bottom = top, ...ends] = yield* together(
+      times.map((time) => seqAfter(tenant, time - 1, 1, top)),
+    );
+    // The first remaining event of the range. Removed events before it are not counted, because they may have
+    // been received before the range.
+    const start = (yield* eventFrom(tenant, bottom))?.seq ?? top;
+    let before = start;
+    return ends.map((end) => {
+      const count = Math.max(end, start) - before;
+      before += count;
+      return count;
+    });
+  },
+);
 
 /** Returns a number above the `seq` of every event. */
 function* headOf(tenant: string): Verb<number> {

@@ -2,11 +2,13 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import type { PlannedVerdict } from "../../flows/matching/model.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { claim, sampleRun, sampleStep, save } from "../../kernel/store/contract/run-sample.ts";
 import { sampleEvent } from "../../kernel/store/contract/sample.ts";
-import type { PlannedVerdict } from "../../kernel/store/run-store.ts";
-import type { NewEvent, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
+import type { NewEvent } from "../model.ts";
 
 /** JSON as webhooks send it, half of which is random. */
 const payload = (bytes: number): Uint8Array =>
@@ -54,7 +56,7 @@ test.each<Shape>([
   { title: "small events with 20 verdicts", count: 1_500, batch: 10, bytes: 100, verdictCount: 20 },
 ])("the counted bytes of $title are those of the file, within 30 %", async (shape) => {
   const { count, batch = 1, bytes, verdictCount = 0 } = shape;
-  const store = openSqlite(join(tempFolder(), "hub.db"));
+  const store = openSqlite(storeDefinition, join(tempFolder(), "hub.db"));
   const empty = await usedBytes(store);
   for (let at = 0; at < count; at += batch)
     await store.appendEvents(
@@ -113,7 +115,7 @@ test.each<RunShape>([
   { title: "runs with steps of 10 KB", count: 300, steps: 3, bytes: 10_000, isLong: true },
   { title: "runs with steps of 1 MB", count: 6, steps: 3, bytes: 1_000_000 },
 ])("the counted bytes of $title are those of the file, within 30 %", async (shape) => {
-  const store = openSqlite(join(tempFolder(), "hub.db"));
+  const store = openSqlite(storeDefinition, join(tempFolder(), "hub.db"));
   const empty = await usedBytes(store);
   const output = { text: "x".repeat(shape.bytes) };
   for (let at = 0; at < shape.count; at += 10) {

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { cursorFor, limitQuery, page, pageOf } from "../../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { appView, viewApp } from "../views.ts";
 
 const tag = "apps";

@@ -1,7 +1,7 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import { expect, it } from "vitest";
-import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
-import type { Run } from "../../kernel/store/run-store.ts";
+import type { StoredTrigger } from "../model.ts";
+import type { Run } from "../runs/model.ts";
 import { createToolCalls } from "./call-tool.ts";
 
 const trigger: StoredTrigger = {

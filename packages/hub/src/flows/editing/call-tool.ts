@@ -6,10 +6,10 @@ import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts
 import type { Json, JsonObject, JsonSchema } from "@signalbox/rules/json.ts";
 import { laneKey } from "@signalbox/rules/match/lane-key.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
-import type { Cause, ImmediateRun, LaneLimit, Run } from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { StoredTrigger } from "../model.ts";
 import { limitOf } from "../runs/lanes.ts";
+import type { Cause, ImmediateRun, LaneLimit, Run } from "../runs/model.ts";
 import { checkInput, findTrigger } from "../runs/published-trigger.ts";
 import type { Runner } from "../runs/runner.ts";
 import type { StartedRun, StartOptions } from "../runs/started-run.ts";

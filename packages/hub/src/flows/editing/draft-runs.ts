@@ -13,10 +13,10 @@ import { type MaybeLarge, parseUnlessLarge, writeJson } from "@signalbox/rules/l
 import { loadPayload } from "../../events/sources/load-payload.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { createTimeSlice } from "../../kernel/lib/yield-to-event-loop.ts";
-import type { FlowGraph, StoredFlow } from "../../kernel/store/flow-store.ts";
-import type { NewRun, Run, StepPage, WrittenStep } from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { eventInput, findEvent } from "../matching/event-input.ts";
+import type { FlowGraph, StoredFlow } from "../model.ts";
+import type { NewRun, Run, StepPage, WrittenStep } from "../runs/model.ts";
 import { checkInput } from "../runs/published-trigger.ts";
 import type { Runner } from "../runs/runner.ts";
 import type { StartedRun } from "../runs/started-run.ts";

@@ -4,7 +4,7 @@ import { ancestorsOf, graphOf, reachableFrom } from "@signalbox/rules/flows/grap
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ITEM_PORT, type NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { FlowGraph } from "../../kernel/store/flow-store.ts";
+import type { FlowGraph } from "../model.ts";
 
 export interface DraftSubgraph {
   graph: FlowGraph;

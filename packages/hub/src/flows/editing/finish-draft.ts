@@ -12,7 +12,7 @@ import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { toolDescriptionOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { validateFlow } from "@signalbox/rules/flows/validate.ts";
 import { RequestError, validationError } from "../../kernel/lib/request-error.ts";
-import type { EditFlow, FlowGraph } from "../../kernel/store/flow-store.ts";
+import type { EditFlow, FlowGraph } from "../model.ts";
 import { nameTools } from "./tool-names.ts";
 
 /**

@@ -3,7 +3,7 @@ import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { expect, it } from "vitest";
-import type { Connection } from "../../kernel/store/connection-store.ts";
+import type { Connection } from "../../connections/model.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { createFlowAnalysis, type RequireAnalysis } from "./flow-analysis.ts";
 

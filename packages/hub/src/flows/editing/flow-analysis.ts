@@ -14,8 +14,7 @@ import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { ValidationContext } from "@signalbox/rules/flows/validate.ts";
 import { createToolLists } from "../../connections/tool-lists.ts";
 import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
-import type { ConnectionStore } from "../../kernel/store/connection-store.ts";
-import type { SecretStore } from "../../kernel/store/secret-store.ts";
+import type { Store } from "../../store.ts";
 import { createToolAnalysis, type MissingTools, type SenderStore } from "./tool-analysis.ts";
 
 const NEVER_ABORTED = new AbortController().signal;
@@ -53,9 +52,7 @@ interface SyntaxCheck {
 }
 
 export interface FlowAnalysisOptions {
-  store: Pick<SecretStore, "listSecretNames"> &
-    Pick<ConnectionStore, "getConnection" | "getOffers"> &
-    SenderStore;
+  store: Pick<Store, "listSecretNames"> & Pick<Store, "getConnection" | "getOffers"> & SenderStore;
   evaluate: Evaluate;
   registry: NodeRegistry;
 }

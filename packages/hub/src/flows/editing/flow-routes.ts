@@ -6,7 +6,7 @@ import { z } from "zod";
 import { cursorFor, iso, isoOrNull, limitQuery, pageOf } from "../../kernel/http/paging.ts";
 import { defineRoute, type Route, type RouteRequest } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import {
   flowSummary,
   flowView,

@@ -2,10 +2,11 @@ import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import type { Offers } from "../../connections/model.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
-import type { Offers } from "../../kernel/store/connection-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import {
   createFlows,
@@ -24,7 +25,7 @@ let clockOffset = 0;
 
 beforeEach(async () => {
   clockOffset = 0;
-  store = openSqlite(`${tempFolder()}/hub.db`);
+  store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   flows = createFlows({
     store,
     registry: nodeTypes,

@@ -13,8 +13,10 @@ import { createSlugNamer } from "@signalbox/rules/flows/slug.ts";
 import { describeFlow, type FlowDescription } from "@signalbox/rules/flows/validate.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { mergePatch } from "@signalbox/rules/merge-patch.ts";
+import type { StoredSubscriptionState } from "../../connections/model.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { StoredSubscriptionState } from "../../kernel/store/connection-store.ts";
+import type { Store } from "../../store.ts";
+import { importDraft } from "../import/import-draft.ts";
 import type {
   DraftState,
   EditFlow,
@@ -23,10 +25,8 @@ import type {
   Publication,
   RejectedEdit,
   StoredFlow,
-} from "../../kernel/store/flow-store.ts";
-import type { StoredSchedule } from "../../kernel/store/schedule-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
-import { importDraft } from "../import/import-draft.ts";
+} from "../model.ts";
+import type { StoredSchedule } from "../schedule-model.ts";
 import { changeNode, requireNode } from "./change-node.ts";
 import { finishDraft } from "./finish-draft.ts";
 import { createFlowAnalysis, type RequireAnalysis } from "./flow-analysis.ts";

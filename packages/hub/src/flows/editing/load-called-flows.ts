@@ -7,8 +7,8 @@ import {
 } from "@signalbox/rules/flows/check-calls.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
-import type { FlowGraph } from "../../kernel/store/flow-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { FlowGraph } from "../model.ts";
 import { findRenamed } from "../runs/published-trigger.ts";
 
 export async function loadCalledFlows(

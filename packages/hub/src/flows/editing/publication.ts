@@ -7,7 +7,7 @@ import {
   validateFlow,
 } from "@signalbox/rules/flows/validate.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { Publication, StoredFlow } from "../../kernel/store/flow-store.ts";
+import type { Publication, StoredFlow } from "../model.ts";
 import type { RequireAnalysis } from "./flow-analysis.ts";
 import { triggersOf } from "./triggers.ts";
 

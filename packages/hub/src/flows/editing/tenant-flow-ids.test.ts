@@ -1,6 +1,6 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { expect, test } from "vitest";
-import type { FlowVersion, StoredFlow } from "../../kernel/store/flow-store.ts";
+import type { FlowVersion, StoredFlow } from "../model.ts";
 import { withTenantIds } from "./tenant-flow-ids.ts";
 
 /** A store in which `acme` has the flow `kept`, and the deleted flow `former`. */

@@ -13,8 +13,7 @@ import type { SchemaError } from "@signalbox/rules/flows/schema-errors.ts";
 import { createSchemaValidator, type SchemaCheck } from "@signalbox/rules/flows/validate-schema.ts";
 import type { ListedConnection, ToolLists } from "../../connections/tool-lists.ts";
 import { sources } from "../../events/sources/index.ts";
-import type { FlowStore } from "../../kernel/store/flow-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { OWN_SOURCE } from "../matching/event-input.ts";
 
 export interface ToolAnalysisOptions {
@@ -24,7 +23,7 @@ export interface ToolAnalysisOptions {
   registry: NodeRegistry;
 }
 
-export type SenderStore = Pick<Store, "listSources"> & Pick<FlowStore, "getFlow">;
+export type SenderStore = Pick<Store, "listSources"> & Pick<Store, "getFlow">;
 
 /** A connection; "sender" for any other source of events; undefined if the id is unknown. */
 type LoadedSource = KnownConnection | "sender" | undefined;

@@ -3,7 +3,7 @@ import { numberedName, toolName } from "@signalbox/rules/flows/tool-name.ts";
 import { z } from "zod";
 import { defineRoute, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 
 export const toolNameView = z.object({
   name: z.string().describe("The tool name that is derived from the requested name."),

@@ -9,7 +9,7 @@ import { isActive, type ResolveOptions } from "@signalbox/rules/flows/resolved-f
 import { splitParameters } from "@signalbox/rules/flows/split-parameters.ts";
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
-import type { FlowGraph, NewTrigger } from "../../kernel/store/flow-store.ts";
+import type { FlowGraph, NewTrigger } from "../model.ts";
 
 /** `at` is the time of the publication, after which schedules fire. `analysis` describes the called tools. */
 export function triggersOf(

@@ -1,6 +1,6 @@
 /** Imports an app's flows from files, and publishes those that are valid. */
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { firstFindings } from "../editing/first-findings.ts";
 import type { Flows } from "../editing/flows.ts";
 import { withTenantIds } from "../editing/tenant-flow-ids.ts";

@@ -7,8 +7,8 @@ import { startHub } from "../../hosts/node/start-hub.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
 import { LEGACY_FLOWS } from "../../kernel/store/contract/legacy-sample.ts";
-import type { Store } from "../../kernel/store/store.ts";
 import { readSettings } from "../../settings.ts";
+import { type Store, storeDefinition } from "../../store.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { logLegacyMigration } from "./log-legacy-migration.ts";
 import { migrateLegacyFlows } from "./migrate-legacy-flows.ts";
@@ -23,7 +23,7 @@ function legacyFolder(statements = LEGACY_FLOWS): string {
 }
 
 function openLegacy(statements?: string): Store {
-  const store = openSqlite(`${legacyFolder(statements)}/signalbox.db`);
+  const store = openSqlite(storeDefinition, `${legacyFolder(statements)}/signalbox.db`);
   onTestFinished(() => store.close());
   return store;
 }

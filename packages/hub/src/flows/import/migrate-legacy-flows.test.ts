@@ -7,7 +7,8 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openPostgres } from "../../kernel/backends/postgres.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { LEGACY_FLOWS, LEGACY_TYPED_FLOWS } from "../../kernel/store/contract/legacy-sample.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { type LegacyMigration, migrateLegacyFlows } from "./migrate-legacy-flows.ts";
 
@@ -17,7 +18,7 @@ const openers: Record<string, (statements: string) => Promise<Store>> = {
     const db = new Database(file);
     db.exec(statements);
     db.close();
-    return openSqlite(file);
+    return openSqlite(storeDefinition, file);
   },
   async PostgreSQL(statements) {
     const url = await createDatabase(inject("postgresUrl"));
@@ -25,7 +26,7 @@ const openers: Record<string, (statements: string) => Promise<Store>> = {
     await client.connect();
     await client.query(statements);
     await client.end();
-    return openPostgres(url);
+    return openPostgres(storeDefinition, url);
   },
 };
 

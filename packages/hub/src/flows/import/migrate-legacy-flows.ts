@@ -8,9 +8,8 @@ import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { LegacyApp, StoredFlow } from "../../kernel/store/flow-store.ts";
 import type { Row } from "../../kernel/store/sql.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { finishDraft } from "../editing/finish-draft.ts";
 import {
   AnalysisMissing,
@@ -19,6 +18,7 @@ import {
   type RequireAnalysis,
 } from "../editing/flow-analysis.ts";
 import { ALIAS_MS, publicationOf } from "../editing/publication.ts";
+import type { LegacyApp, StoredFlow } from "../model.ts";
 import { importDraft } from "./import-draft.ts";
 import { detailOf, type ImportedFlow, planImport, unusedIds } from "./import-flows.ts";
 import { type AppFile, readFlowFile } from "./read-flow-file.ts";

@@ -2,10 +2,10 @@ import type { Evaluate, Evaluation } from "@signalbox/rules/flows/evaluation.ts"
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect, test } from "vitest";
+import type { NewEvent } from "../../events/model.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { sampleEvent } from "../../kernel/store/contract/sample.ts";
-import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
-import type { NewEvent } from "../../kernel/store/store.ts";
+import type { StoredTrigger } from "../model.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { compareTriggers } from "./compare-triggers.ts";
 import { planEvent } from "./matcher.ts";

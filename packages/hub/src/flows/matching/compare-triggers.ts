@@ -14,9 +14,9 @@ import {
   type Reason,
   type Verdict,
 } from "@signalbox/rules/match/match-trigger.ts";
+import type { NewEvent } from "../../events/model.ts";
 import { readPayload } from "../../events/sources/read-payload.ts";
-import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
-import type { NewEvent } from "../../kernel/store/store.ts";
+import type { StoredTrigger } from "../model.ts";
 import { keysOf, type ReadKey } from "../runs/lanes.ts";
 import { evaluateFilters, evaluateUnlessPaused, type FilterOptions } from "./evaluate-filters.ts";
 

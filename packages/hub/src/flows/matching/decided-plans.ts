@@ -1,6 +1,7 @@
 /** The plans of groups of triggers, each as soon as its filters are evaluated. */
-import type { TriggerKey } from "../../kernel/store/matching-store.ts";
+
 import { mergePlans, type PausablePlan } from "./merge-plans.ts";
+import type { TriggerKey } from "./model.ts";
 
 /** Triggers that are decided together. */
 export interface PlannedGroup {

@@ -2,16 +2,18 @@ import type { Evaluate, EvaluationResult } from "@signalbox/rules/flows/evaluati
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { createLargeReads } from "../../events/inbox/large-reads.ts";
+import type { NewEvent } from "../../events/model.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
 import { createTestTimers, type TestTimers } from "../../kernel/lib/test-timers.ts";
 import { eventTrigger, makeFlow, publish } from "../../kernel/store/contract/flow-sample.ts";
 import { appendRequest, START, sampleEvent } from "../../kernel/store/contract/sample.ts";
-import type { StoredFlow } from "../../kernel/store/flow-store.ts";
 import { createGroupCommit } from "../../kernel/store/group-commit.ts";
-import type { NewEvent, Store } from "../../kernel/store/store.ts";
 import { type Append, createAppend } from "../../pipeline.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
+import type { StoredFlow } from "../model.ts";
 import { createDeferredMatching, type DeferredMatching } from "./deferred-matching.ts";
 import { createMatcher } from "./matcher.ts";
 
@@ -41,7 +43,7 @@ interface Hub {
 }
 
 beforeEach(() => {
-  store = openSqlite(`${tempFolder()}/hub.db`);
+  store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   hubs = [];
 });
 

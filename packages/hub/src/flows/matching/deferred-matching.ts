@@ -7,31 +7,27 @@
  */
 
 import type { LargeReads } from "../../events/inbox/large-reads.ts";
+import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../../events/model.ts";
 import { backoffMs } from "../../kernel/lib/backoff.ts";
 import { createBatcher } from "../../kernel/lib/batcher.ts";
 import { createClaimLoop } from "../../kernel/lib/claim-loop.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
 import { createShares } from "../../kernel/lib/shares.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import type {
-  ClaimedMatching,
-  FinishedMatching,
-  MatchingClaimRef,
-  MatchingResult,
-  TriggerKey,
-} from "../../kernel/store/matching-store.ts";
-import type { EventPlan, TrippedTrigger } from "../../kernel/store/run-store.ts";
-import type {
-  AppendRequest,
-  AppendResult,
-  NewEvent,
-  StalePlan,
-  Store,
-} from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { decidedPlans, type PlannedGroup } from "./decided-plans.ts";
 import { isAlwaysKept, keptVerdicts, MAX_MISSES } from "./kept-verdicts.ts";
 import { type LatePlan, type LimitedPlan, MAX_GROUPS, type Matcher, type Plan } from "./matcher.ts";
 import { mergePaused, type PausedTriggers } from "./merge-plans.ts";
+import type {
+  ClaimedMatching,
+  EventPlan,
+  FinishedMatching,
+  MatchingClaimRef,
+  MatchingResult,
+  TriggerKey,
+  TrippedTrigger,
+} from "./model.ts";
 
 export interface DeferredMatchingOptions {
   store: Pick<

@@ -3,8 +3,10 @@
  * chain.
  */
 import type { MaybeLarge } from "@signalbox/rules/large-json.ts";
-import type { Run } from "../../kernel/store/run-store.ts";
-import type { EventRow, NewEvent, Payload, Store } from "../../kernel/store/store.ts";
+import type { EventRow, NewEvent } from "../../events/model.ts";
+import type { Payload } from "../../kernel/store/packs.ts";
+import type { Store } from "../../store.ts";
+import type { Run } from "../runs/model.ts";
 
 /** The source of events that flows emit. */
 export const OWN_SOURCE = "signalbox";

@@ -6,13 +6,15 @@ import type { EventSelection } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Reason, Verdict } from "@signalbox/rules/match/match-trigger.ts";
 import type { LargeReads } from "../../events/inbox/large-reads.ts";
+import type { EventRow, NewEvent } from "../../events/model.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { createTimeSlice } from "../../kernel/lib/yield-to-event-loop.ts";
-import type { RevisedTrigger, StoredTrigger, TriggerPage } from "../../kernel/store/flow-store.ts";
-import type { StoredVerdict } from "../../kernel/store/run-store.ts";
-import type { EventRow, NewEvent, Payload, Store } from "../../kernel/store/store.ts";
+import type { Payload } from "../../kernel/store/packs.ts";
+import type { Store } from "../../store.ts";
+import type { RevisedTrigger, StoredTrigger, TriggerPage } from "../model.ts";
 import { compareTriggers } from "./compare-triggers.ts";
 import { type PlanOptions, planEvent, textOf } from "./matcher.ts";
+import type { StoredVerdict } from "./model.ts";
 import { indexTriggers, selectCandidates } from "./select-candidates.ts";
 
 export interface ExplainOptions extends Omit<PlanOptions, "cause"> {

@@ -3,7 +3,7 @@
  * nearest misses. `explain` computes the others when a client asks for them.
  */
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
-import type { PlannedVerdict } from "../../kernel/store/run-store.ts";
+import type { PlannedVerdict } from "./model.ts";
 
 /** The maximum number of stored misses per event, and of characters in their reasons. */
 export const MAX_MISSES = 10;

@@ -5,18 +5,20 @@ import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { createLargeReads } from "../../events/inbox/large-reads.ts";
+import type { NewEvent } from "../../events/model.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
 import { eventTrigger, makeFlow, publish } from "../../kernel/store/contract/flow-sample.ts";
 import { appendRequest, sampleEvent } from "../../kernel/store/contract/sample.ts";
-import type { NewTrigger, StoredFlow, StoredTrigger } from "../../kernel/store/flow-store.ts";
-import type { EventPlan } from "../../kernel/store/run-store.ts";
-import type { NewEvent, Store } from "../../kernel/store/store.ts";
 import { createAppend } from "../../pipeline.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
+import type { NewTrigger, StoredFlow, StoredTrigger } from "../model.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { CHAIN_HEADER, DEPTH_HEADER, OWN_SOURCE } from "./event-input.ts";
 import { createExplainer } from "./explain.ts";
 import { createMatcher, type Matcher } from "./matcher.ts";
+import type { EventPlan } from "./model.ts";
 
 const TENANT = "acme";
 const NOW = 1_000_000;
@@ -35,7 +37,7 @@ let matcher: Matcher;
 let lookups: number;
 
 beforeEach(() => {
-  store = openSqlite(`${tempFolder()}/hub.db`);
+  store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   lookups = 0;
   const counting: Store = {
     ...store,

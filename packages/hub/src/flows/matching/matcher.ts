@@ -9,21 +9,22 @@ import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { breakerReason, type Trip } from "@signalbox/rules/match/breaker.ts";
 import { FILTER_TIMEOUT_MS } from "@signalbox/rules/match/filter.ts";
 import type { TriggerIndex } from "@signalbox/rules/match/trigger-index.ts";
+import type { AppendRequest, NewEvent } from "../../events/model.ts";
 import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import { wrapStoreErrors } from "../../kernel/lib/wrap-store-errors.ts";
 import { createTimeSlice } from "../../kernel/lib/yield-to-event-loop.ts";
-import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
-import type { TriggerKey } from "../../kernel/store/matching-store.ts";
-import type { EventPlan, NewRun, PlannedVerdict } from "../../kernel/store/run-store.ts";
-import type { AppendRequest, NewEvent, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { StoredTrigger } from "../model.ts";
 import { laneOf, limitOf, type ReadKey } from "../runs/lanes.ts";
+import type { NewRun } from "../runs/model.ts";
 import { type ComparedEvent, compareTriggers, type TriggerMatch } from "./compare-triggers.ts";
 import type { PlannedGroup } from "./decided-plans.ts";
 import { causesOf } from "./event-input.ts";
 import { keptVerdicts } from "./kept-verdicts.ts";
 import { mergePlans, type PausablePlan } from "./merge-plans.ts";
+import type { EventPlan, PlannedVerdict, TriggerKey } from "./model.ts";
 import { indexTriggers, selectCandidates } from "./select-candidates.ts";
 
 export interface MatcherOptions {

@@ -1,7 +1,7 @@
 /** Merges the plans of groups of triggers. */
-import type { TriggerKey } from "../../kernel/store/matching-store.ts";
-import type { EventPlan } from "../../kernel/store/run-store.ts";
+
 import { keptVerdicts } from "./kept-verdicts.ts";
+import type { EventPlan, TriggerKey } from "./model.ts";
 
 /** A plan without a verdict of triggers whose filters are paused. */
 export interface PausablePlan extends EventPlan {

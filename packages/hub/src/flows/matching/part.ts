@@ -3,13 +3,13 @@ import { type Trip, tripMessage } from "@signalbox/rules/match/breaker.ts";
 import { eventRoutes } from "../../events/inbox/event-routes.ts";
 import type { Inbox } from "../../events/inbox/inbox.ts";
 import { createLargeReads } from "../../events/inbox/large-reads.ts";
-import type { TrippedTrigger } from "../../kernel/store/run-store.ts";
 import type { Kernel, Part } from "../../part.ts";
 import { triggerRoutes } from "../editing/trigger-routes.ts";
 import { createMatchingMetrics } from "../metrics.ts";
 import { createDeferredMatching, type DeferredMatching } from "./deferred-matching.ts";
 import { createExplainer, type Explainer } from "./explain.ts";
 import { createMatcher } from "./matcher.ts";
+import type { TrippedTrigger } from "./model.ts";
 
 /**
  * How long the sender of a webhook waits for filters. A filter of a running hub takes a few milliseconds; much

@@ -10,7 +10,7 @@ import {
   valuesIn,
 } from "@signalbox/rules/match/trigger-index.ts";
 import { createTimeSlice } from "../../kernel/lib/yield-to-event-loop.ts";
-import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
+import type { StoredTrigger } from "../model.ts";
 import {
   type ComparedEvent,
   type CompareOptions,

@@ -6,9 +6,9 @@ import {
 } from "@signalbox/rules/flows/validate-schema.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { MaybeLarge } from "@signalbox/rules/large-json.ts";
-import { type ImmediateRun, type Run, TERMINAL_STATUSES } from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { chainFrom } from "../matching/event-input.ts";
+import { type ImmediateRun, type Run, TERMINAL_STATUSES } from "./model.ts";
 import type { Caller, NodeServices } from "./node-services.ts";
 import { checkInput, findOnlyTool, findTrigger } from "./published-trigger.ts";
 import { toRunResult } from "./run-result.ts";

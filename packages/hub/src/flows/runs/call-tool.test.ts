@@ -3,9 +3,9 @@ import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { describe, expect, it } from "vitest";
 import { ConnectionError } from "../../connections/connection-error.ts";
 import type { CallOptions, ToolAnswer, ToolCall } from "../../connections/connections.ts";
-import type { Connection, Offers } from "../../kernel/store/connection-store.ts";
-import type { Run } from "../../kernel/store/run-store.ts";
+import type { Connection, Offers } from "../../connections/model.ts";
 import { createToolServices } from "./call-tool.ts";
+import type { Run } from "./model.ts";
 import { createToolProgress, type ToolProgress } from "./tool-progress.ts";
 
 const run = { id: "r", tenant: "acme" } as Run;

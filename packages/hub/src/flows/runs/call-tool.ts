@@ -3,13 +3,14 @@ import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { ToolResult } from "@signalbox/rules/flows/node-type.ts";
 import { ConnectionError, type ConnectionErrorCode } from "../../connections/connection-error.ts";
 import type { Connections, ToolAnswer } from "../../connections/connections.ts";
+import type { Connection } from "../../connections/model.ts";
 import { createToolLists, toolsOf } from "../../connections/tool-lists.ts";
-import type { Connection, ConnectionStore } from "../../kernel/store/connection-store.ts";
+import type { Store } from "../../store.ts";
 import type { NodeServices } from "./node-services.ts";
 import { outboundOrigin } from "./outbound-limits.ts";
 
 export interface CallToolOptions {
-  store: Pick<ConnectionStore, "getConnection" | "getOffers">;
+  store: Pick<Store, "getConnection" | "getOffers">;
   connections: Pick<Connections, "callTool" | "loadOffers">;
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createTestTimers } from "../../kernel/lib/test-timers.ts";
-import type { ClaimedRun } from "../../kernel/store/run-store.ts";
 import { type Claimer, createClaimer } from "./claimer.ts";
+import type { ClaimedRun } from "./model.ts";
 import { createRunLimit } from "./run-limit.ts";
 import { createRunMemory, RUN_BYTES } from "./run-memory.ts";
 import { createWorkSlots, WORK_SLOTS } from "./work-slots.ts";

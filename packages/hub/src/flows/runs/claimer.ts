@@ -6,8 +6,8 @@ import { type ClaimLoop, createClaimLoop } from "../../kernel/lib/claim-loop.ts"
 import { type Instant, instant } from "../../kernel/lib/elapsed.ts";
 import type { GroupPath } from "../../kernel/lib/shares.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import type { ClaimedRun, ClaimShares } from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { ClaimedRun, ClaimShares } from "./model.ts";
 import type { RunLimit } from "./run-limit.ts";
 import { RUN_BYTES, type RunMemory } from "./run-memory.ts";
 import type { WorkSlots } from "./work-slots.ts";

@@ -3,7 +3,7 @@
  * store.
  */
 import { describe, test } from "vitest";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { agentsContract } from "./contract/agents.ts";
 import { budgetContract } from "./contract/budget.ts";
 import { deferredContract } from "./contract/deferred.ts";

@@ -5,12 +5,7 @@
  * commit. A run that takes longer is stored after `STORE_AFTER_MS`, so that clients can see it.
  */
 import type { Timers } from "../../kernel/lib/timers.ts";
-import type {
-  ClaimedRun,
-  ImmediateRun,
-  RunLease,
-  WrittenStep,
-} from "../../kernel/store/run-store.ts";
+import type { ClaimedRun, ImmediateRun, RunLease, WrittenStep } from "./model.ts";
 import { CannotBeSaved, type SaveProgress } from "./progress-commit.ts";
 
 const STORE_AFTER_MS = 100;

@@ -1,8 +1,8 @@
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import { LargeJson, type MixedObject, writeJson } from "@signalbox/rules/large-json.ts";
 import { sanitizeSummary } from "../../events/admit/sanitize-summary.ts";
+import type { AppendRequest, AppendResult } from "../../events/model.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
-import type { AppendRequest, AppendResult } from "../../kernel/store/store.ts";
 import {
   CHAIN_HEADER,
   chainFrom,

@@ -17,19 +17,13 @@ import {
   type MixedObject,
 } from "@signalbox/rules/large-json.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import type {
-  ClaimedRun,
-  Run,
-  RunError,
-  RunProgress,
-  StepRef,
-} from "../../kernel/store/run-store.ts";
 import { type Activity, createActivity, MAX_TIMER_MS } from "./activity.ts";
 import { awaitStorage } from "./await-storage.ts";
 import { createEffects, type Effects } from "./effects.ts";
 import { defaultPort, type Execution } from "./execution.ts";
 import { createFlowSecretLoader } from "./flow-secret-loader.ts";
 import { createLayout } from "./frame.ts";
+import type { ClaimedRun, Run, RunError, RunProgress, StepRef } from "./model.ts";
 import type { NodeServices } from "./node-services.ts";
 import { openFrame } from "./open-frame.ts";
 import type { SaveProgress } from "./progress-commit.ts";

@@ -1,9 +1,9 @@
 /** Executes claimed runs. Each execution can be cancelled, or stopped for another worker to continue. */
 import type { Instant } from "../../kernel/lib/elapsed.ts";
-import type { ClaimedRun } from "../../kernel/store/run-store.ts";
 import type { DeferredStart } from "./deferred-start.ts";
 import { type ExecuteOptions, type ExecutionOutcome, executeRun } from "./execute-run.ts";
 import type { Leases } from "./leases.ts";
+import type { ClaimedRun } from "./model.ts";
 import type { OutboundLimits } from "./outbound-limits.ts";
 import type { RunMemory } from "./run-memory.ts";
 import { observeSteps, type RunMetrics } from "./run-metrics.ts";

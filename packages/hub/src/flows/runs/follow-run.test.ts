@@ -10,9 +10,10 @@ import {
   save,
   succeeded,
 } from "../../kernel/store/contract/run-sample.ts";
-import type { Run, RunStatus, Step, StepPage, StepQuery } from "../../kernel/store/run-store.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
+import { storeDefinition } from "../../store.ts";
 import { followRun } from "./follow-run.ts";
+import type { Run, RunStatus, Step, StepPage, StepQuery } from "./model.ts";
 
 const step = (nth: number, status: Step["status"], output: Step["output"] = null) =>
   ({ nth, status, output }) as Step;
@@ -202,7 +203,7 @@ test("ends when the run was deleted, and when its signal is aborted", async () =
 
 /** Follows a run in a real store. */
 async function followStoredRun() {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   await store.queueRuns([sampleRun()]);
   const [claimed] = await claimExactly(store, 1);

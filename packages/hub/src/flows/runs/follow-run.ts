@@ -5,15 +5,9 @@
  * change is read up to 30 s later.
  */
 import type { Timers } from "../../kernel/lib/timers.ts";
-import {
-  type Run,
-  type Step,
-  type StepPage,
-  type StepQuery,
-  TERMINAL_STATUSES,
-} from "../../kernel/store/run-store.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { type Run, type Step, type StepPage, type StepQuery, TERMINAL_STATUSES } from "./model.ts";
 
 export interface RunChange {
   run: Run;

@@ -2,8 +2,8 @@
  * Names the lane of a run. All runs of a trigger share one lane. If the trigger has a `key`, only runs
  * with the same value at that path share a lane.
  */
-import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
-import type { LaneLimit, WhenFull } from "../../kernel/store/run-store.ts";
+import type { StoredTrigger } from "../model.ts";
+import type { LaneLimit, WhenFull } from "./model.ts";
 
 /** The field `concurrency` in the config of a trigger node. */
 interface Concurrency {

@@ -5,7 +5,7 @@
  */
 import { elapsedSince, type Instant, instant } from "../../kernel/lib/elapsed.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 
 export interface LeasesOptions {
   store: Pick<Store, "renewRuns">;

@@ -1,9 +1,10 @@
 import { EVENT_FIELDS } from "@signalbox/rules/flows/nodes/event.ts";
 import { expect, it } from "vitest";
-import type { Run } from "../../kernel/store/run-store.ts";
-import type { EventRow, Payload } from "../../kernel/store/store.ts";
+import type { EventRow } from "../../events/model.ts";
+import type { Payload } from "../../kernel/store/packs.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { loadInput } from "./load-input.ts";
+import type { Run } from "./model.ts";
 
 it("returns exactly the event fields that the validation of flows allows", async () => {
   const event = {

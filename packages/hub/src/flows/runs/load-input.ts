@@ -7,9 +7,9 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { LargeJson, MixedObject } from "@signalbox/rules/large-json.ts";
 import { summaryView } from "../../events/inbox/event-view.ts";
 import { loadPayload } from "../../events/sources/load-payload.ts";
-import type { Run } from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { eventInput, findEvent } from "../matching/event-input.ts";
+import type { Run } from "./model.ts";
 
 export interface LoadInputOptions {
   store: Pick<Store, "getEvent" | "getPayload">;

@@ -11,7 +11,7 @@ import {
 } from "@signalbox/rules/large-json.ts";
 import { writeShared } from "@signalbox/rules/write-shared.ts";
 import type { Mask } from "../../kernel/lib/mask.ts";
-import type { RunError } from "../../kernel/store/run-store.ts";
+import type { RunError } from "./model.ts";
 import type { RunBudget } from "./run-budget.ts";
 
 type Field = "input" | "output";

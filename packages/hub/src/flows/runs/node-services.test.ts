@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
-import type { NewRun, Run } from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { CHAIN_HEADER, DEPTH_HEADER, RUN_HEADER } from "../matching/event-input.ts";
 import {
   createFixture,
@@ -18,6 +18,7 @@ import {
   start,
   TENANT,
 } from "./contract/fixture.ts";
+import type { NewRun, Run } from "./model.ts";
 import { createNodeServices } from "./node-services.ts";
 import type { Runner } from "./runner.ts";
 import { noAgent } from "./test-agent.ts";
@@ -28,7 +29,7 @@ let runner: Runner;
 const newId = createIds();
 
 beforeEach(() => {
-  store = openSqlite(`${tempFolder()}/hub.db`);
+  store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   fixture = createFixture(store);
   runner = fixture.openRunner();
 });

@@ -4,10 +4,10 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { ConnectionTool, NodeContext, ToolResult } from "@signalbox/rules/flows/node-type.ts";
 import type { Release } from "../../kernel/lib/fair-slots.ts";
-import type { Run } from "../../kernel/store/run-store.ts";
 import { type CallFlowOptions, createCallFlow } from "./call-flow.ts";
 import { type CallToolOptions, createToolServices } from "./call-tool.ts";
 import { createEmit, type EmitOptions } from "./emit-event.ts";
+import type { Run } from "./model.ts";
 import type { ToolProgress } from "./tool-progress.ts";
 
 type Context = NodeContext<never>;

@@ -1,6 +1,6 @@
-import type { WrittenStep } from "../../kernel/store/run-store.ts";
 import type { Execution } from "./execution.ts";
 import type { Frame, NodeState } from "./frame.ts";
+import type { WrittenStep } from "./model.ts";
 import { StoredOutput } from "./stored-output.ts";
 
 /**

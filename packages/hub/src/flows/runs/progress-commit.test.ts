@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { RunProgress } from "../../kernel/store/run-store.ts";
 import { StorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
+import type { RunProgress } from "./model.ts";
 import { CannotBeSaved, createProgressCommit } from "./progress-commit.ts";
 
 const progress = (run: string): RunProgress => ({ run, claim: 1, steps: [], now: 0 });
@@ -9,7 +9,7 @@ const progress = (run: string): RunProgress => ({ run, claim: 1, steps: [], now:
 function openSlowStore() {
   const batches: { runs: string[]; end: PromiseWithResolvers<("saved" | "lost")[]> }[] = [];
   const store = {
-    saveProgress(batch: RunProgress[]) {
+    saveProgress(batch: readonly RunProgress[]) {
       const end = Promise.withResolvers<("saved" | "lost")[]>();
       batches.push({ runs: batch.map(({ run }) => run), end });
       return end.promise;

@@ -5,9 +5,9 @@
 import { type MixedJson, writeJson } from "@signalbox/rules/large-json.ts";
 import { createBatcher } from "../../kernel/lib/batcher.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import type { RunProgress } from "../../kernel/store/run-store.ts";
 import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { RunProgress } from "./model.ts";
 
 /**
  * `lost`: another worker holds the run, or the run has ended. `delayed`: the steps are stored later;

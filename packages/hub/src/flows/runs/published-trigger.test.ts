@@ -1,6 +1,6 @@
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { expect, it } from "vitest";
-import type { StoredFlow, StoredTrigger } from "../../kernel/store/flow-store.ts";
+import type { StoredFlow, StoredTrigger } from "../model.ts";
 import { findOnlyTool } from "./published-trigger.ts";
 
 const nodeOf = (id: string): FlowNode => ({

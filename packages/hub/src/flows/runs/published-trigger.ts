@@ -9,8 +9,8 @@ import {
 import { scheduleInput } from "@signalbox/rules/flows/schedule.ts";
 import type { ValidateSchemas } from "@signalbox/rules/flows/validate-schema.ts";
 import { isObject } from "@signalbox/rules/json.ts";
-import type { FlowGraph, StoredTrigger } from "../../kernel/store/flow-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { FlowGraph, StoredTrigger } from "../model.ts";
 
 export type FoundTrigger =
   | { outcome: "found"; trigger: StoredTrigger; node: FlowNode }

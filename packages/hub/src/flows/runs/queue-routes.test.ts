@@ -1,8 +1,8 @@
 import { Hono } from "hono";
 import { expect, test } from "vitest";
 import { mountRoutes } from "../../kernel/http/route.ts";
-import type { QueueReport } from "../../kernel/store/run-store.ts";
 import { statsRoutes } from "../../operations/stats-routes.ts";
+import type { QueueReport } from "./model.ts";
 import { queueRoutes, queueView } from "./queue-routes.ts";
 
 const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };

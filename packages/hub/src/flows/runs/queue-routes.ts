@@ -2,8 +2,8 @@
 import { z } from "zod";
 import { isoOrNull } from "../../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../../kernel/http/route.ts";
-import { MAX_QUEUE_FLOWS, MAX_RUN_WAITS } from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { MAX_QUEUE_FLOWS, MAX_RUN_WAITS } from "./model.ts";
 import { MAX_QUEUED } from "./queued-by-tenant.ts";
 import type { WorkerLoad } from "./worker-load.ts";
 

@@ -1,4 +1,4 @@
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 
 export interface QueuedByTenant {
   tenant: string;

@@ -1,8 +1,8 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import { expect, test } from "vitest";
 import { createMask } from "../../kernel/lib/mask.ts";
-import type { Step, StepRef } from "../../kernel/store/run-store.ts";
 import type { Execution, FrameContext } from "./execution.ts";
+import type { Step, StepRef } from "./model.ts";
 import { createParts } from "./record-part.ts";
 import { createRunBudget } from "./run-budget.ts";
 import { ExecutionAborted, RunFailed, type StepRecord } from "./step-records.ts";

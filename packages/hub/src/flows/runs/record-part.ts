@@ -6,9 +6,9 @@ import { partItem } from "@signalbox/rules/flows/step-part.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { type MaybeLarge, parseIfLarge } from "@signalbox/rules/large-json.ts";
 import type { Mask } from "../../kernel/lib/mask.ts";
-import type { RunError, WrittenStep } from "../../kernel/store/run-store.ts";
 import type { Execution, FrameContext } from "./execution.ts";
 import { maskValue } from "./mask-value.ts";
+import type { RunError, WrittenStep } from "./model.ts";
 import type { RunBudget } from "./run-budget.ts";
 import { toRunError } from "./run-error.ts";
 import {

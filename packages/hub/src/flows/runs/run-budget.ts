@@ -1,5 +1,5 @@
 /** Limits the bytes of the values that a run stores with its steps. */
-import type { RunError } from "../../kernel/store/run-store.ts";
+import type { RunError } from "./model.ts";
 
 export interface RunBudget {
   /**

@@ -1,5 +1,5 @@
 import { NodeError } from "@signalbox/rules/flows/errors.ts";
-import type { RunError } from "../../kernel/store/run-store.ts";
+import type { RunError } from "./model.ts";
 import { RunFailed } from "./step-records.ts";
 
 /** Converts a value that a node has thrown to the error that is stored with the step. */

@@ -6,9 +6,9 @@
 import { errorOutput } from "@signalbox/rules/flows/errors.ts";
 import { ITEM_PORT } from "@signalbox/rules/flows/node-type.ts";
 import type { MixedJson } from "@signalbox/rules/large-json.ts";
-import type { RunError } from "../../kernel/store/run-store.ts";
 import type { Execution, FrameContext } from "./execution.ts";
 import type { Frame } from "./frame.ts";
+import type { RunError } from "./model.ts";
 import { openFrame } from "./open-frame.ts";
 import { splitParameters } from "./split-parameters.ts";
 import {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { ClaimedRun, RunProgress, Step } from "../../kernel/store/run-store.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
+import type { ClaimedRun, RunProgress, Step } from "./model.ts";
 import { observeEnds, observeSteps } from "./run-metrics.ts";
 
 const claimed = {

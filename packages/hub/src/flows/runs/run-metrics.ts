@@ -1,12 +1,7 @@
 /** Reports when runs and their steps end. */
 import { partOf } from "@signalbox/rules/flows/step-part.ts";
-import type {
-  ClaimedRun,
-  EndStatus,
-  RunProgress,
-  WrittenStep,
-} from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { ClaimedRun, EndStatus, RunProgress, WrittenStep } from "./model.ts";
 import type { SaveProgress } from "./progress-commit.ts";
 
 export interface RunMetrics {

@@ -1,5 +1,5 @@
 import type { MaybeLarge } from "@signalbox/rules/large-json.ts";
-import type { Run } from "../../kernel/store/run-store.ts";
+import type { Run } from "./model.ts";
 
 /** How a run ended, as its caller sees it. */
 export type RunResult =

@@ -2,8 +2,8 @@ import { Hono } from "hono";
 import { expect, it } from "vitest";
 import { createStreamSlots } from "../../kernel/access/stream-slots.ts";
 import { mountRoutes } from "../../kernel/http/route.ts";
-import type { Run, Step } from "../../kernel/store/run-store.ts";
 import type { ToolCalls } from "../editing/call-tool.ts";
+import type { Run, Step } from "./model.ts";
 import { runRoutes } from "./run-routes.ts";
 
 const streamSlots = createStreamSlots({ authorizer: { watch: () => () => {} }, max: 9 });

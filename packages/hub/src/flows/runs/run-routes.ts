@@ -11,6 +11,12 @@ import { defineRoute, type Route } from "../../kernel/http/route.ts";
 import { idFloor } from "../../kernel/lib/ids.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { yieldToEventLoop } from "../../kernel/lib/yield-to-event-loop.ts";
+import type { Store } from "../../store.ts";
+import type { ToolCalls } from "../editing/call-tool.ts";
+import type { DraftRuns } from "../editing/draft-runs.ts";
+import { runSummary, runView, stepView, summarizeRun, viewRun, viewStep } from "../views.ts";
+import { nodeTestBody, pinsSchema } from "./draft-run-schema.ts";
+import { mergePages } from "./merge-pages.ts";
 import {
   RUN_STATUSES,
   type Run,
@@ -18,13 +24,7 @@ import {
   type RunSummary,
   type StepPage,
   TERMINAL_STATUSES,
-} from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
-import type { ToolCalls } from "../editing/call-tool.ts";
-import type { DraftRuns } from "../editing/draft-runs.ts";
-import { runSummary, runView, stepView, summarizeRun, viewRun, viewStep } from "../views.ts";
-import { nodeTestBody, pinsSchema } from "./draft-run-schema.ts";
-import { mergePages } from "./merge-pages.ts";
+} from "./model.ts";
 import { streamRun } from "./run-stream.ts";
 import { runValueRoutes } from "./run-value-routes.ts";
 import type { StartedRun } from "./started-run.ts";

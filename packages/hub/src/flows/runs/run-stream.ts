@@ -4,9 +4,9 @@
  * changed. The store is read only when the client reads, so that no messages accumulate in memory.
  */
 
-import type { Run } from "../../kernel/store/run-store.ts";
 import { viewRun, viewStep } from "../views.ts";
 import type { RunChange } from "./follow-run.ts";
+import type { Run } from "./model.ts";
 
 export interface RunStreamOptions {
   /** Its abort ends the stream, even if the client does not read. */

@@ -4,8 +4,8 @@ import { rangeResponse } from "../../kernel/http/range.ts";
 import { defineRoute, type Route } from "../../kernel/http/route.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import type { ValueKey } from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { ValueKey } from "./model.ts";
 
 const FIELDS = ["input", "output"] as const;
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createTestTimers } from "../../kernel/lib/test-timers.ts";
-import type { RunWait } from "../../kernel/store/run-store.ts";
+import type { RunWait } from "./model.ts";
 import { createRunWaits } from "./run-waits.ts";
 
 const ORIGIN = "https://api.example";

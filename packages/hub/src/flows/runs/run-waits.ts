@@ -4,8 +4,8 @@
  * reports nothing, and an idle hub sets no timer.
  */
 import type { Timers } from "../../kernel/lib/timers.ts";
-import { MAX_RUN_WAITS, type Run, type RunWait } from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { MAX_RUN_WAITS, type Run, type RunWait } from "./model.ts";
 
 type WaitingRun = Pick<Run, "id" | "tenant" | "app" | "flow_id">;
 type ReportedWait = RunWait & Pick<WaitingRun, "tenant">;

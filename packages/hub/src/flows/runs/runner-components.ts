@@ -3,7 +3,7 @@
  */
 import { createHeartbeat } from "../../kernel/lib/heartbeat.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { createClaimer } from "./claimer.ts";
 import type { ExecuteOptions } from "./execute-run.ts";
 import { createExecutions } from "./executions.ts";

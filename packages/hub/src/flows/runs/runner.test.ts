@@ -11,9 +11,9 @@ import {
   sampleStep,
   save,
 } from "../../kernel/store/contract/run-sample.ts";
-import type { WrittenStep } from "../../kernel/store/run-store.ts";
 import { StorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import {
   createFixture,
   edges,
@@ -28,16 +28,17 @@ import {
   withSavedSteps,
 } from "./contract/fixture.ts";
 import { runnerContract } from "./contract.ts";
+import type { WrittenStep } from "./model.ts";
 
 async function inSqlite(body: (store: Store) => Promise<void>): Promise<void> {
-  const store = openSqlite(`${tempFolder()}/runs.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/runs.db`);
   await body(store).finally(() => store.close());
 }
 
 runnerContract("SQLite", inSqlite);
 runnerContract("PostgreSQL", async (body) => {
   const url = await createMigratedDatabase(inject("postgresUrl"));
-  const store = await openPostgres(url, { idleTimeoutMs: 60_000 });
+  const store = await openPostgres(storeDefinition, url, { idleTimeoutMs: 60_000 });
   await body(store).finally(() => store.close());
 });
 

@@ -7,9 +7,9 @@
  * The heartbeat renews leases. Waiters resolve when runs have ended.
  */
 import { type Instant, instant } from "../../kernel/lib/elapsed.ts";
-import type { ClaimedRun, ImmediateRun, LaneRun, NewRun } from "../../kernel/store/run-store.ts";
 import { createDeferredStart, type DeferredStart } from "./deferred-start.ts";
 import { followRun, type RunChange } from "./follow-run.ts";
+import type { ClaimedRun, ImmediateRun, LaneRun, NewRun } from "./model.ts";
 import { observeSteps } from "./run-metrics.ts";
 import { createRunnerComponents, type RunnerComponentsOptions } from "./runner-components.ts";
 import type { StartedRun, StartOptions } from "./started-run.ts";

@@ -1,10 +1,10 @@
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Seal } from "../../kernel/lib/seal.ts";
-import type { SecretStore } from "../../kernel/store/secret-store.ts";
+import type { Store } from "../../store.ts";
 
 /** Returns a function that reads and decrypts secrets by name. */
 export const createSecretLoader =
-  (store: Pick<SecretStore, "getSecrets">, { unseal }: Pick<Seal, "unseal">) =>
+  (store: Pick<Store, "getSecrets">, { unseal }: Pick<Seal, "unseal">) =>
   async (tenant: string, names: readonly string[]): Promise<Record<string, string>> => {
     const sealed = await store.getSecrets(tenant, names);
     const missing = names.filter((name) => !Object.hasOwn(sealed, name));

@@ -1,5 +1,5 @@
 /** A run that a caller starts in this process. */
-import type { Run, WrittenStep } from "../../kernel/store/run-store.ts";
+import type { Run, WrittenStep } from "./model.ts";
 import type { NodeProgress } from "./tool-progress.ts";
 
 export interface StartedRun {

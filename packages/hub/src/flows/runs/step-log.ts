@@ -7,12 +7,7 @@
  */
 import { backoffMs } from "../../kernel/lib/backoff.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import type {
-  ClaimedRun,
-  RunError,
-  RunProgress,
-  WrittenStep,
-} from "../../kernel/store/run-store.ts";
+import type { ClaimedRun, RunError, RunProgress, WrittenStep } from "./model.ts";
 import { CannotBeSaved, type SaveOutcome, type SaveProgress } from "./progress-commit.ts";
 import { ExecutionAborted, RunFailed, type StepRecord, stoppedStep } from "./step-records.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Step } from "../../kernel/store/run-store.ts";
+import type { Step } from "./model.ts";
 import {
   countAttempts,
   doneStep,

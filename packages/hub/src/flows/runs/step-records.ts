@@ -9,7 +9,7 @@ import {
   type RunStatus,
   type Step,
   type WrittenStep,
-} from "../../kernel/store/run-store.ts";
+} from "./model.ts";
 
 /** The record of a step, without its number, which the step log adds. */
 export type StepRecord = Omit<WrittenStep, "nth">;

@@ -3,7 +3,7 @@
  * loaded for the nodes that read them. See docs/decisions/0020-outputs-by-reference.md.
  */
 import type { MixedJson } from "@signalbox/rules/large-json.ts";
-import type { StepRef } from "../../kernel/store/run-store.ts";
+import type { StepRef } from "./model.ts";
 
 export class StoredOutput {
   readonly step: StepRef;

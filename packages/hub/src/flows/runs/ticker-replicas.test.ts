@@ -10,7 +10,8 @@ import { createIds } from "../../kernel/lib/ids.ts";
 import { createTestTimers, type TestTimers } from "../../kernel/lib/test-timers.ts";
 import { publish } from "../../kernel/store/contract/flow-sample.ts";
 import { publishSchedules, scheduleTrigger } from "../../kernel/store/contract/schedules.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { createTicker, type Ticker } from "./ticker.ts";
 
 const MINUTE = 60_000;
@@ -32,7 +33,7 @@ interface Replica {
 }
 
 async function startReplica(): Promise<Replica> {
-  const store = await openPostgres(url, { onError: () => {} });
+  const store = await openPostgres(storeDefinition, url, { onError: () => {} });
   const timers = createTestTimers(FIRST_TICK - 1000);
   const fireSchedules: Store["fireSchedules"] = async (...args) => {
     const count = await store.fireSchedules(...args);

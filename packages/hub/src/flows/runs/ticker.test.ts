@@ -4,8 +4,9 @@ import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
 import { createTestTimers } from "../../kernel/lib/test-timers.ts";
 import { publishSchedules, scheduleTrigger } from "../../kernel/store/contract/schedules.ts";
-import type { NewTrigger } from "../../kernel/store/flow-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
+import type { NewTrigger } from "../model.ts";
 import { createTicker } from "./ticker.ts";
 
 const MINUTE = 60_000;
@@ -14,7 +15,7 @@ const FIRST_TICK = Date.UTC(2026, 10, 16, 9);
 
 /** Opens a new store. The clock is one second before the first tick. */
 function open() {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   const timers = createTestTimers(FIRST_TICK - 1000);
   const errors: unknown[] = [];
   onTestFinished(async () => void (await store.close()));

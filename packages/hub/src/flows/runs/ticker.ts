@@ -8,11 +8,11 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import { laneKey } from "@signalbox/rules/match/lane-key.ts";
 import { createClaimLoop } from "../../kernel/lib/claim-loop.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
-import type { NewRun } from "../../kernel/store/run-store.ts";
-import type { PlanFiring } from "../../kernel/store/schedule-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { StoredTrigger } from "../model.ts";
+import type { PlanFiring } from "../schedule-model.ts";
 import { limitOf } from "./lanes.ts";
+import type { NewRun } from "./model.ts";
 
 export interface TickerOptions {
   store: Pick<Store, "fireSchedules" | "nextScheduleDue" | "subscribe">;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createTestTimers } from "../../kernel/lib/test-timers.ts";
-import type { Run } from "../../kernel/store/run-store.ts";
 import { StorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
+import type { Run } from "./model.ts";
 import { createWaiters } from "./waiters.ts";
 
 const nextRound = () => new Promise((resolve) => setImmediate(resolve));

@@ -1,8 +1,8 @@
 /** Provides promises that resolve when a run has ended, in this process or in another. */
 import type { Timers } from "../../kernel/lib/timers.ts";
-import { type Run, TERMINAL_STATUSES } from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { awaitStorage } from "./await-storage.ts";
+import { type Run, TERMINAL_STATUSES } from "./model.ts";
 
 export interface WaitersOptions {
   store: Pick<Store, "getRun" | "cancelRun">;

@@ -4,7 +4,7 @@ import { iso } from "../../kernel/http/paging.ts";
 import { defineRoute, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Seal } from "../../kernel/lib/seal.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import type { FindSecretUses } from "./secret-uses.ts";
 
 const tag = "secrets";

@@ -1,7 +1,7 @@
 /** Finds the published flows that use a secret. */
 import { secretsIn } from "@signalbox/rules/flows/check-secrets.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 
 export type FindSecretUses = (
   tenant: string,

@@ -2,11 +2,12 @@ import Database from "better-sqlite3";
 import { expect, it } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { storeDefinition } from "../../store.ts";
 import { sealedColumns } from "./store.ts";
 
 it("lists every column with a sealed text, so that a rotation of the key misses none", async () => {
   const file = `${tempFolder()}/hub.db`;
-  await openSqlite(file).close();
+  await openSqlite(storeDefinition, file).close();
   const database = new Database(file, { readonly: true });
   const columns = database
     .prepare<[], { name: string }>(

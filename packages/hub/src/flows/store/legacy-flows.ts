@@ -1,67 +1,50 @@
 /**
  * Migrates the flows of a legacy system. Each of its flows was one tool; in its later version, each
- * trigger was one tool. Before our tables are created, every legacy table with the same name is renamed to
- * `older_…`. Later the rows of `older_flows` are migrated in one transaction, which renames that table
+ * trigger was one tool. Before our tables were created, every legacy table with the same name was renamed to
+ * `older_…` (kernel/store/rename-legacy-tables.ts). the rows of `older_flows` are migrated in one transaction, which renames that table
  * to `migrated_flows`. No row is deleted.
  */
+
 import { normalizeColumnName } from "../../kernel/lib/normalize-column-name.ts";
-import type {
-  ConvertFlows,
-  LegacyApp,
-  LegacyMigration,
-  StoredFlow,
-} from "../../kernel/store/flow-store.ts";
 import { columnsOf, type Dialect, query, type Row, type Verb } from "../../kernel/store/sql.ts";
+import { write } from "../../kernel/store/verb.ts";
+import type { ConvertFlows, LegacyApp, LegacyMigration, StoredFlow } from "../model.ts";
 import { publishFlow, saveFlows } from "./flows.ts";
 
 /**
- * Whether a table `flows` with these columns belongs to a legacy system. Our table has a column
- * `graph`.
+ * Saves and publishes the flows of a legacy system whose tables are in this database. Then renames
+ * the legacy table of flows, so that its flows are migrated only once. The rows of the table do not
+ * change.
  */
-export function isLegacyTable(columns: readonly string[]): boolean {
-  const names = new Set(columns.map(normalizeColumnName));
-  return names.has("toolname") || (names.has("nodes") && !names.has("graph"));
-}
-
-/** Renames the legacy tables, and drops the legacy indexes, whose names the statements use. */
-export function* renameLegacyTables(dialect: Dialect, statements: readonly string[]): Verb<void> {
-  const created = statements.flatMap((statement) => {
-    const [, kind, name] = /^CREATE (?:UNIQUE )?(TABLE|INDEX) (\w+)/.exec(statement) ?? [];
-    return kind && name ? [{ kind, name }] : [];
-  });
-  if (!created.some(({ name }) => name === "flows")) return;
-  if (!isLegacyTable(yield* columnsOf(dialect, "flows"))) return;
-  for (const { kind, name } of created)
-    if (kind === "INDEX") yield* query(`DROP INDEX IF EXISTS ${name}`);
-    else if (yield* exists(dialect, name))
-      yield* query(`ALTER TABLE ${name} RENAME TO older_${name}`);
-}
-
-export function* migrateLegacyFlows(
-  dialect: Dialect,
-  convert: ConvertFlows,
-): Verb<LegacyMigration> {
-  if (!(yield* exists(dialect, "older_flows"))) return { outcome: "none" };
-  // Checked again under the lock: another process may have migrated the flows in the meantime.
-  if (dialect.migrationLock) {
-    yield* query(dialect.migrationLock);
+export const migrateLegacyFlows = write(
+  "own",
+  function* (convert: ConvertFlows): Verb<LegacyMigration> {
+    const { dialect } = this;
     if (!(yield* exists(dialect, "older_flows"))) return { outcome: "none" };
-  }
-  const apps = convert(yield* rowsOf(dialect, "older_flows"), yield* rowsOf(dialect, "older_apps"));
-  if (!apps) return { outcome: "postponed" };
-  const saved: [LegacyApp, StoredFlow[]][] = [];
-  for (const legacy of apps)
-    saved.push([legacy, yield* saveFlows(dialect, legacy.app, legacy.plan)]);
-  const savedFlows = saved.flatMap(([, flows]) => flows);
-  for (const [{ publish }, flows] of saved)
-    for (const flow of flows) {
-      const publication = publish(flow, savedFlows);
-      if (publication) yield* publishFlow(dialect, flow, () => publication);
+    // Checked again under the lock: another process may have migrated the flows in the meantime.
+    if (dialect.migrationLock) {
+      yield* query(dialect.migrationLock);
+      if (!(yield* exists(dialect, "older_flows"))) return { outcome: "none" };
     }
-  const table = yield* findFreeName(dialect, "migrated_flows");
-  yield* query(`ALTER TABLE older_flows RENAME TO ${table}`);
-  return { outcome: "migrated", apps: saved.map(([, flows]) => flows), table };
-}
+    const apps = convert(
+      yield* rowsOf(dialect, "older_flows"),
+      yield* rowsOf(dialect, "older_apps"),
+    );
+    if (!apps) return { outcome: "postponed" };
+    const saved: [LegacyApp, StoredFlow[]][] = [];
+    for (const legacy of apps)
+      saved.push([legacy, yield* saveFlows.call(this, legacy.app, legacy.plan)]);
+    const savedFlows = saved.flatMap(([, flows]) => flows);
+    for (const [{ publish }, flows] of saved)
+      for (const flow of flows) {
+        const publication = publish(flow, savedFlows);
+        if (publication) yield* publishFlow.call(this, flow, () => publication);
+      }
+    const table = yield* findFreeName(dialect, "migrated_flows");
+    yield* query(`ALTER TABLE older_flows RENAME TO ${table}`);
+    return { outcome: "migrated", apps: saved.map(([, flows]) => flows), table };
+  },
+);
 
 function* exists(dialect: Dialect, table: string): Verb<boolean> {
   return (yield* columnsOf(dialect, table)).length > 0;

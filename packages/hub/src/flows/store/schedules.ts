@@ -1,7 +1,5 @@
 /** The schedules of published flows, and their runs. */
-import type { NewTrigger, StoredTrigger } from "../../kernel/store/flow-store.ts";
-import type { NewRun } from "../../kernel/store/run-store.ts";
-import type { PlanFiring, StoredSchedule } from "../../kernel/store/schedule-store.ts";
+
 import {
   type Dialect,
   first,
@@ -12,7 +10,11 @@ import {
   query,
   type Verb,
 } from "../../kernel/store/sql.ts";
+import { read, write } from "../../kernel/store/verb.ts";
+import type { NewTrigger, StoredTrigger } from "../model.ts";
+import type { NewRun } from "../runs/model.ts";
 import { queueRuns } from "../runs/store/queue-runs.ts";
+import type { PlanFiring, StoredSchedule } from "../schedule-model.ts";
 import { TRIGGER_FIELDS, type TriggerRow, toTrigger } from "./triggers.ts";
 
 const FIELDS = "flow_id, node_id, cron, time_zone, next_at";
@@ -59,34 +61,37 @@ export function* syncSchedules(
   if (times.length > 0) yield* notify({ topic: "schedules", due: Math.min(...times) });
 }
 
-export function* fireSchedules(
-  dialect: Dialect,
-  now: number,
-  limit: number,
-  plan: PlanFiring,
-): Verb<number> {
-  const due = yield* query<StoredSchedule & { next_at: number }>(
-    `SELECT ${FIELDS} FROM schedules WHERE next_at <= ? ORDER BY next_at LIMIT ?${dialect.skipLocked}`,
-    [now, limit],
-  );
-  const triggers = yield* findTriggers(dialect, due);
-  const runs: NewRun[] = [];
-  for (const { flow_id, node_id, next_at } of due) {
-    const trigger = triggers.get(JSON.stringify([flow_id, node_id]));
-    // A schedule without a trigger never fires. No verb leaves such a schedule behind.
-    const { run, next_at: next } = trigger
-      ? plan({ trigger, next_at })
-      : { run: undefined, next_at: null };
-    if (run) runs.push(run);
-    yield* query("UPDATE schedules SET next_at = ? WHERE flow_id = ? AND node_id = ?", [
-      next,
-      flow_id,
-      node_id,
-    ]);
-  }
-  yield* queueRuns(dialect, runs);
-  return due.length;
-}
+/**
+ * Queues the runs of up to `limit` due schedules, and stores when the schedules fire next, in one
+ * transaction: no tick is lost, and none fires twice. Skips the schedules that another replica is
+ * firing. Returns the number of schedules that were due.
+ */
+export const fireSchedules = write(
+  "own",
+  function* (now: number, limit: number, plan: PlanFiring): Verb<number> {
+    const due = yield* query<StoredSchedule & { next_at: number }>(
+      `SELECT ${FIELDS} FROM schedules WHERE next_at <= ? ORDER BY next_at LIMIT ?${this.dialect.skipLocked}`,
+      [now, limit],
+    );
+    const triggers = yield* findTriggers(this.dialect, due);
+    const runs: NewRun[] = [];
+    for (const { flow_id, node_id, next_at } of due) {
+      const trigger = triggers.get(JSON.stringify([flow_id, node_id]));
+      // A schedule without a trigger never fires. No verb leaves such a schedule behind.
+      const { run, next_at: next } = trigger
+        ? plan({ trigger, next_at })
+        : { run: undefined, next_at: null };
+      if (run) runs.push(run);
+      yield* query("UPDATE schedules SET next_at = ? WHERE flow_id = ? AND node_id = ?", [
+        next,
+        flow_id,
+        node_id,
+      ]);
+    }
+    yield* queueRuns.call(this, runs);
+    return due.length;
+  },
+);
 
 function* findTriggers(
   dialect: Dialect,
@@ -104,23 +109,24 @@ function* findTriggers(
   return found;
 }
 
-export function* nextScheduleDue(): Verb<number | null> {
+/** When the next schedule fires; null if there is none. */
+export const nextScheduleDue = read("own", function* (): Verb<number | null> {
   const row = yield* first<{ due: number | null }>("SELECT min(next_at) AS due FROM schedules");
   return row?.due ?? null;
-}
+});
 
-export function* listSchedules(
-  dialect: Dialect,
-  tenant: string,
-  flows: readonly string[],
-): Verb<StoredSchedule[]> {
-  const found: StoredSchedule[] = [];
-  for (const { list, params } of inLists([...new Set(flows)], dialect, 1))
-    found.push(
-      ...(yield* query<StoredSchedule>(
-        `SELECT ${FIELDS} FROM schedules WHERE flow_id IN ${list} AND tenant_id = ? ORDER BY flow_id, node_id`,
-        [...params, tenant],
-      )),
-    );
-  return found;
-}
+/** The schedules of these flows. */
+export const listSchedules = read(
+  "tenant",
+  function* (tenant: string, flows: readonly string[]): Verb<StoredSchedule[]> {
+    const found: StoredSchedule[] = [];
+    for (const { list, params } of inLists([...new Set(flows)], this.dialect, 1))
+      found.push(
+        ...(yield* query<StoredSchedule>(
+          `SELECT ${FIELDS} FROM schedules WHERE flow_id IN ${list} AND tenant_id = ? ORDER BY flow_id, node_id`,
+          [...params, tenant],
+        )),
+      );
+    return found;
+  },
+);

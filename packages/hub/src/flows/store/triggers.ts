@@ -1,4 +1,8 @@
 /** The triggers of published flows. */
+
+import { first, insert, notify, query, type Value, type Verb } from "../../kernel/store/sql.ts";
+import { read } from "../../kernel/store/verb.ts";
+import { deleteUnusedBreakers } from "../matching/store/breakers.ts";
 import type {
   ExplainedEvent,
   NewTrigger,
@@ -7,9 +11,7 @@ import type {
   TriggerPage,
   TriggerState,
   VerdictCounts,
-} from "../../kernel/store/flow-store.ts";
-import { first, insert, notify, query, type Value, type Verb } from "../../kernel/store/sql.ts";
-import { deleteUnusedBreakers } from "../matching/store/breakers.ts";
+} from "../model.ts";
 
 export type TriggerRow = Omit<StoredTrigger, "tenant" | "active" | "config"> & {
   tenant_id: string;
@@ -69,7 +71,9 @@ export function* setTriggerRevision({ id, tenant }: { id: string; tenant: string
 /** The number of the flow's newest runs in which the last firing of a trigger is searched. */
 const RECENT_RUNS = 500;
 
-export function* listTriggerStates(tenant: string, flow: string): Verb<TriggerState[]> {
+export const listTriggerStates = read("tenant", function* (tenant: string, flow: string): Verb<
+  TriggerState[]
+> {
   const rows = yield* query<Omit<TriggerState, "active"> & { active: number }>(
     "SELECT t.node_id, t.kind, t.tool_name, t.source, t.type, t.active, s.state, s.error, " +
       "f.fired_at AS last_fired_at, h.next_at FROM triggers t " +
@@ -90,82 +94,92 @@ export function* listTriggerStates(tenant: string, flow: string): Verb<TriggerSt
     active: row.active === 1,
     last_fired_at: laterOf(row.last_fired_at, fired.get(row.node_id) ?? null),
   }));
-}
+});
 
 const laterOf = (a: number | null, b: number | null): number | null =>
   a === null || b === null ? (a ?? b) : Math.max(a, b);
 
-export function* listTools(
-  tenant: string,
-  app: string,
-  after: string,
-  limit: number,
-): Verb<StoredTrigger[]> {
-  const rows = yield* query<TriggerRow>(
-    `SELECT ${TRIGGER_FIELDS} FROM triggers WHERE tenant_id = ? AND app = ? AND active = 1 ` +
-      "AND tool_name > ? ORDER BY tool_name LIMIT ?",
-    [tenant, app, after, limit],
-  );
-  return rows.map(toTrigger);
-}
+/** The active tools of an app's published flows, sorted by name. */
+export const listTools = read(
+  "tenant",
+  function* (tenant: string, app: string, after: string, limit: number): Verb<StoredTrigger[]> {
+    const rows = yield* query<TriggerRow>(
+      `SELECT ${TRIGGER_FIELDS} FROM triggers WHERE tenant_id = ? AND app = ? AND active = 1 ` +
+        "AND tool_name > ? ORDER BY tool_name LIMIT ?",
+      [tenant, app, after, limit],
+    );
+    return rows.map(toTrigger);
+  },
+);
 
-export function* findTool(
-  tenant: string,
-  app: string,
-  name: string,
-  now: number,
-): Verb<{ trigger: StoredTrigger; alias: boolean } | undefined> {
-  const row = yield* first<TriggerRow>(
-    `SELECT ${TRIGGER_FIELDS} FROM triggers WHERE tenant_id = ? AND app = ? AND tool_name = ?`,
-    [tenant, app, name],
-  );
-  if (row) return { trigger: toTrigger(row), alias: false };
-  const former = yield* first<{ flow_id: string; alias_node: string }>(
-    "SELECT flow_id, alias_node FROM tool_names WHERE tenant_id = ? AND app = ? AND name = ? AND alias_until > ?",
-    [tenant, app, name, now],
-  );
-  const trigger = former && (yield* getTrigger(tenant, former.flow_id, former.alias_node));
-  return trigger && { trigger, alias: true };
-}
+/** Finds a tool by its name, or by an alias that is valid at `now`. */
+export const findTool = read(
+  "tenant",
+  function* (
+    tenant: string,
+    app: string,
+    name: string,
+    now: number,
+  ): Verb<{ trigger: StoredTrigger; alias: boolean } | undefined> {
+    const row = yield* first<TriggerRow>(
+      `SELECT ${TRIGGER_FIELDS} FROM triggers WHERE tenant_id = ? AND app = ? AND tool_name = ?`,
+      [tenant, app, name],
+    );
+    if (row) return { trigger: toTrigger(row), alias: false };
+    const former = yield* first<{ flow_id: string; alias_node: string }>(
+      "SELECT flow_id, alias_node FROM tool_names WHERE tenant_id = ? AND app = ? AND name = ? AND alias_until > ?",
+      [tenant, app, name, now],
+    );
+    const trigger =
+      former && (yield* getTrigger.call(this, tenant, former.flow_id, former.alias_node));
+    return trigger && { trigger, alias: true };
+  },
+);
 
-export function* getTrigger(
-  tenant: string,
-  flow: string,
-  node: string,
-): Verb<StoredTrigger | undefined> {
-  const row = yield* first<TriggerRow>(
-    `SELECT ${TRIGGER_FIELDS} FROM triggers WHERE flow_id = ? AND node_id = ? AND tenant_id = ?`,
-    [flow, node, tenant],
-  );
-  return row && toTrigger(row);
-}
+export const getTrigger = read(
+  "tenant",
+  function* (tenant: string, flow: string, node: string): Verb<StoredTrigger | undefined> {
+    const row = yield* first<TriggerRow>(
+      `SELECT ${TRIGGER_FIELDS} FROM triggers WHERE flow_id = ? AND node_id = ? AND tenant_id = ?`,
+      [flow, node, tenant],
+    );
+    return row && toTrigger(row);
+  },
+);
 
-export function* findTriggers(
-  tenant: string,
-  sources: readonly string[],
-  type: string,
-  page: TriggerPage = {},
-): Verb<{ revision: number; triggers: StoredTrigger[] }> {
-  // The revision is read first: after a concurrent change the triggers are newer than it, never older.
-  const head = yield* first<{ triggers_rev: number }>(
-    "SELECT triggers_rev FROM tenants WHERE id = ?",
-    [tenant],
-  );
-  const revision = head?.triggers_rev ?? 0;
-  if (revision === 0 || sources.length === 0) return { revision, triggers: [] };
-  const rows = yield* query<TriggerRow>(
-    ...selectListening({
-      columns: TRIGGER_FIELDS,
-      tenant,
-      sources,
-      type,
-      also: "active = 1",
-      values: [],
-      page,
-    }),
-  );
-  return { revision, triggers: rows.map(toTrigger) };
-}
+/**
+ * The active event triggers that listen to one of the sources and to the type. `revision` increases
+ * with each change of the tenant's triggers.
+ */
+export const findTriggers = read(
+  "tenant",
+  function* (
+    tenant: string,
+    sources: readonly string[],
+    type: string,
+    page: TriggerPage = {},
+  ): Verb<{ revision: number; triggers: StoredTrigger[] }> {
+    // The revision is read first: after a concurrent change the triggers are newer than it, never older.
+    const head = yield* first<{ triggers_rev: number }>(
+      "SELECT triggers_rev FROM tenants WHERE id = ?",
+      [tenant],
+    );
+    const revision = head?.triggers_rev ?? 0;
+    if (revision === 0 || sources.length === 0) return { revision, triggers: [] };
+    const rows = yield* query<TriggerRow>(
+      ...selectListening({
+        columns: TRIGGER_FIELDS,
+        tenant,
+        sources,
+        type,
+        also: "active = 1",
+        values: [],
+        page,
+      }),
+    );
+    return { revision, triggers: rows.map(toTrigger) };
+  },
+);
 
 /** Selects the event triggers that listen to one of the sources and to the type, sorted by their keys. */
 function selectListening({
@@ -218,58 +232,65 @@ export function partOf({ flow, after, ...page }: TriggerPage): { sql: string; pa
   };
 }
 
-export function* listEventTriggers(
-  tenant: string,
-  { id, sources, type }: ExplainedEvent,
-  { listening, ...page }: TriggerPage & { listening: boolean },
-): Verb<RevisedTrigger[]> {
-  const columns = `${TRIGGER_FIELDS}, revision`;
-  const hasNoVerdict =
-    "NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.tenant_id = triggers.tenant_id AND v.event_id = ? " +
-    "AND v.flow_id = triggers.flow_id AND v.node_id = triggers.node_id)";
-  const part = partOf(page);
-  const [sql, params]: [string, Value[]] = listening
-    ? selectListening({ columns, tenant, sources, type, also: hasNoVerdict, values: [id], page })
-    : [
-        `SELECT ${columns} FROM triggers WHERE tenant_id = ? AND source IS NOT NULL ` +
-          `AND NOT (source IN (${sources.map(() => "?").join(", ")}) AND (type = ? OR type IS NULL)) AND ${hasNoVerdict}${part.sql}`,
-        [tenant, ...sources, type, id, ...part.params],
-      ];
-  const rows = yield* query<TriggerRow & { revision: number }>(sql, params);
-  return rows.map(({ revision, ...row }) => ({ ...toTrigger(row), revision }));
-}
+/**
+ * The event triggers without a stored verdict on the event, including inactive ones, to explain why it
+ * started no run: those that listen to its source and type, or the others.
+ */
+export const listEventTriggers = read(
+  "tenant",
+  function* (
+    tenant: string,
+    { id, sources, type }: ExplainedEvent,
+    { listening, ...page }: TriggerPage & { listening: boolean },
+  ): Verb<RevisedTrigger[]> {
+    const columns = `${TRIGGER_FIELDS}, revision`;
+    const hasNoVerdict =
+      "NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.tenant_id = triggers.tenant_id AND v.event_id = ? " +
+      "AND v.flow_id = triggers.flow_id AND v.node_id = triggers.node_id)";
+    const part = partOf(page);
+    const [sql, params]: [string, Value[]] = listening
+      ? selectListening({ columns, tenant, sources, type, also: hasNoVerdict, values: [id], page })
+      : [
+          `SELECT ${columns} FROM triggers WHERE tenant_id = ? AND source IS NOT NULL ` +
+            `AND NOT (source IN (${sources.map(() => "?").join(", ")}) AND (type = ? OR type IS NULL)) AND ${hasNoVerdict}${part.sql}`,
+          [tenant, ...sources, type, id, ...part.params],
+        ];
+    const rows = yield* query<TriggerRow & { revision: number }>(sql, params);
+    return rows.map(({ revision, ...row }) => ({ ...toTrigger(row), revision }));
+  },
+);
 
 /** So many triggers are counted, so that the time does not depend on their number. */
 const MAX_COUNTED = 1_001;
 
-export function* countVerdicts(
-  tenant: string,
-  event: string,
-  flow?: string,
-): Verb<VerdictCounts | undefined> {
-  const stored = yield* first<{ triggers_rev: number }>(
-    "SELECT triggers_rev FROM events WHERE tenant_id = ? AND id = ?",
-    [tenant, event],
-  );
-  if (!stored) return undefined;
-  const ofFlow = (table: string) => (flow === undefined ? "" : ` AND ${table}.flow_id = ?`);
-  const flows = flow === undefined ? [] : [flow];
-  const verdicts = yield* first<{ count: number; started: number; existing: number }>(
-    "SELECT count(*) AS count, count(v.run_id) AS started, count(t.flow_id) AS existing FROM verdicts v " +
-      "LEFT JOIN triggers t ON t.flow_id = v.flow_id AND t.node_id = v.node_id AND t.source IS NOT NULL " +
-      `WHERE v.tenant_id = ? AND v.event_id = ?${ofFlow("v")}`,
-    [tenant, event, ...flows],
-  );
-  const triggers = yield* first<{ count: number }>(
-    "SELECT count(*) AS count FROM (SELECT t.node_id FROM triggers t WHERE t.tenant_id = ? AND t.source IS NOT NULL" +
-      `${ofFlow("t")} ORDER BY t.flow_id, t.node_id LIMIT ?) AS picked`,
-    [tenant, ...flows, MAX_COUNTED],
-  );
-  const { count = 0, started = 0, existing = 0 } = verdicts ?? {};
-  const listed = triggers?.count ?? 0;
-  return {
-    revision: stored.triggers_rev,
-    started,
-    total: listed < MAX_COUNTED ? count + listed - existing : Math.max(count, MAX_COUNTED),
-  };
-}
+/** Counts the verdicts on an event, of all triggers or those of one flow. */
+export const countVerdicts = read(
+  "tenant",
+  function* (tenant: string, event: string, flow?: string): Verb<VerdictCounts | undefined> {
+    const stored = yield* first<{ triggers_rev: number }>(
+      "SELECT triggers_rev FROM events WHERE tenant_id = ? AND id = ?",
+      [tenant, event],
+    );
+    if (!stored) return undefined;
+    const ofFlow = (table: string) => (flow === undefined ? "" : ` AND ${table}.flow_id = ?`);
+    const flows = flow === undefined ? [] : [flow];
+    const verdicts = yield* first<{ count: number; started: number; existing: number }>(
+      "SELECT count(*) AS count, count(v.run_id) AS started, count(t.flow_id) AS existing FROM verdicts v " +
+        "LEFT JOIN triggers t ON t.flow_id = v.flow_id AND t.node_id = v.node_id AND t.source IS NOT NULL " +
+        `WHERE v.tenant_id = ? AND v.event_id = ?${ofFlow("v")}`,
+      [tenant, event, ...flows],
+    );
+    const triggers = yield* first<{ count: number }>(
+      "SELECT count(*) AS count FROM (SELECT t.node_id FROM triggers t WHERE t.tenant_id = ? AND t.source IS NOT NULL" +
+        `${ofFlow("t")} ORDER BY t.flow_id, t.node_id LIMIT ?) AS picked`,
+      [tenant, ...flows, MAX_COUNTED],
+    );
+    const { count = 0, started = 0, existing = 0 } = verdicts ?? {};
+    const listed = triggers?.count ?? 0;
+    return {
+      revision: stored.triggers_rev,
+      started,
+      total: listed < MAX_COUNTED ? count + listed - existing : Math.max(count, MAX_COUNTED),
+    };
+  },
+);

@@ -9,9 +9,9 @@ import { RequestError } from "../../kernel/lib/request-error.ts";
 import { backPressureOf } from "../../kernel/mcp/back-pressure.ts";
 import { requestContextOf } from "../../kernel/mcp/request-context.ts";
 import { errorResult } from "../../kernel/mcp/sdk-errors.ts";
-import type { StoredApp } from "../../kernel/store/flow-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import type { CalledTool, ToolCalls } from "../editing/call-tool.ts";
+import type { StoredApp } from "../model.ts";
 import { createProgressReporter, type ProgressReporter } from "./app-progress.ts";
 import {
   RENAMED_TO,

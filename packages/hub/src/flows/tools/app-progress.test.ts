@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { StoredApp } from "../../kernel/store/flow-store.ts";
-import type { Step } from "../../kernel/store/run-store.ts";
+import type { StoredApp } from "../model.ts";
+import type { Step } from "../runs/model.ts";
 import { createProgressReporter } from "./app-progress.ts";
 
 const node = (id: string) => ({ id, name: id.toUpperCase() });

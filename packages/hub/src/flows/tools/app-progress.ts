@@ -6,9 +6,9 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import { graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
 import { partOf } from "@signalbox/rules/flows/step-part.ts";
 import type { BackPressure } from "../../kernel/mcp/back-pressure.ts";
-import type { StoredApp } from "../../kernel/store/flow-store.ts";
-import type { Step } from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { StoredApp } from "../model.ts";
+import type { Step } from "../runs/model.ts";
 import { describeProgress, type NodeProgress, type ToolProgress } from "../runs/tool-progress.ts";
 
 export interface ProgressOptions {

@@ -3,7 +3,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES, LargeJson, type MaybeLarge } from "@signalbox/rules/large-json.ts";
 import { describe, expect, it } from "vitest";
 import { toProtocolError } from "../../kernel/mcp/sdk-errors.ts";
-import type { Run } from "../../kernel/store/run-store.ts";
+import type { Run } from "../runs/model.ts";
 import { runToolResult, withRenamedNote } from "./app-results.ts";
 
 const result = (run: Partial<Run>, schemaError?: string) =>

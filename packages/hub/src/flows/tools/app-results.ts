@@ -3,10 +3,10 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { errorResult } from "../../kernel/mcp/sdk-errors.ts";
-import type { StoredTrigger } from "../../kernel/store/flow-store.ts";
-import type { Run } from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import type { ToolCalls } from "../editing/call-tool.ts";
+import type { StoredTrigger } from "../model.ts";
+import type { Run } from "../runs/model.ts";
 import { parseLarge } from "../runs/parse-large.ts";
 import { toRunResult } from "../runs/run-result.ts";
 

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from "vitest";
 import type { Access } from "../../kernel/access/authorizer.ts";
-import type { Run } from "../../kernel/store/run-store.ts";
+import type { Run } from "../runs/model.ts";
 import { createAppServers } from "./app-server.ts";
 
 const access: Access = { token: "t", name: "t", scopes: ["flows:call"], tenants: ["acme"] };

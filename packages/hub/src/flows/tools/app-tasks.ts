@@ -15,9 +15,9 @@ import { z } from "zod";
 import { listCursor } from "../../kernel/mcp/list-cursor.ts";
 import { requestContextOf } from "../../kernel/mcp/request-context.ts";
 import { invalidParams, toProtocolError } from "../../kernel/mcp/sdk-errors.ts";
-import type { StoredApp } from "../../kernel/store/flow-store.ts";
-import { type Run, TERMINAL_STATUSES } from "../../kernel/store/run-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { StoredApp } from "../model.ts";
+import { type Run, TERMINAL_STATUSES } from "../runs/model.ts";
 import { type ResultCalls, type ResultStore, runToolResult } from "./app-results.ts";
 
 export type Era = "legacy" | "modern";

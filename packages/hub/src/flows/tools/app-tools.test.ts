@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { StoredApp, StoredTrigger } from "../../kernel/store/flow-store.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
+import type { StoredApp, StoredTrigger } from "../model.ts";
 import { createAppTools } from "./app-tools.ts";
 
 const app = (slug: string, tenant = "acme"): StoredApp => ({

@@ -3,8 +3,8 @@
  * have changed: agents list tools far more often than people publish flows.
  */
 import type { ListToolsResult, Tool } from "@modelcontextprotocol/server";
-import type { StoredApp, StoredTrigger } from "../../kernel/store/flow-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import type { StoredApp, StoredTrigger } from "../model.ts";
 
 export interface AppToolsOptions {
   store: Pick<Store, "listTools" | "subscribe">;

@@ -1,9 +1,10 @@
 /** Checks the GitHub App for `doctor`: its credentials, its webhook URL, and failed webhooks. */
 import type { z } from "zod";
 import { createGithubApp } from "../../github/github-app.ts";
-import type { RedeliveryStore, RedeliverySweep } from "../../kernel/store/redelivery-store.ts";
+import type { RedeliverySweep } from "../../redelivery/model.ts";
 import type { redeliveriesView } from "../../redelivery/redelivery-routes.ts";
 import type { Settings } from "../../settings.ts";
+import type { Store } from "../../store.ts";
 import { githubSettings } from "../github-settings.ts";
 import type { Finding } from "./doctor-findings.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
@@ -62,7 +63,7 @@ function tryReadSettings(settings: Settings) {
   }
 }
 
-type Counts = Awaited<ReturnType<RedeliveryStore["countRedeliveries"]>>;
+type Counts = Awaited<ReturnType<Store["countRedeliveries"]>>;
 
 /** Returns undefined before the hub has checked for failed webhooks for the first time. */
 export function describeRedelivery(

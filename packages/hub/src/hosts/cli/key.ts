@@ -1,6 +1,6 @@
 import { createSeal } from "../../kernel/lib/seal.ts";
-import type { Store } from "../../kernel/store/store.ts";
 import type { Settings } from "../../settings.ts";
+import type { Store } from "../../store.ts";
 import { assertKeyDecrypts } from "../node/check-seal.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { reserveDatabase } from "../node/open-store.ts";

@@ -1,5 +1,10 @@
-import { DEFAULT_SCOPES, EVERY_TENANT, LOCAL_TENANT, scopes } from "../../kernel/access/scopes.ts";
-import type { Scope } from "../../kernel/store/store.ts";
+import {
+  DEFAULT_SCOPES,
+  EVERY_TENANT,
+  LOCAL_TENANT,
+  type Scope,
+  scopes,
+} from "../../kernel/access/scopes.ts";
 import type { Settings } from "../../settings.ts";
 import { ENV_ID_PREFIX, MAX_DAYS, tenantsError, unknownTenantError } from "../../tokens/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import type { Store } from "../../kernel/store/store.ts";
 import type { Settings } from "../../settings.ts";
+import type { Store } from "../../store.ts";
 import { assertNotLost } from "../node/database-marker.ts";
 import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
 import { CommandFailed } from "./command.ts";

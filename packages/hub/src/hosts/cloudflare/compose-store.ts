@@ -1,9 +1,10 @@
 /** Composes the store of an object from its own verbs and from verbs that run in other objects. */
+import type { PlannedRequest } from "../../flows/matching/model.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
-import type { AppendRequest, Store, Tenant } from "../../kernel/store/store.ts";
 import { registryTables } from "../../kernel/store/tenant-tables.ts";
-import type { Verbs } from "../../kernel/store/verbs.ts";
-import { PLACES, type PlacedVerb } from "./store-places.ts";
+import { type VerbsIn, verbsOf } from "../../kernel/store/verb.ts";
+import { type Store, storeDefinition, type Verbs } from "../../store.ts";
+import type { Tenant } from "../../tenants/model.ts";
 
 export interface ComposeOptions {
   own: Store;
@@ -16,8 +17,8 @@ export interface ComposeOptions {
 
 export function composeStore({ own, registry, storeOf, subscribe }: ComposeOptions): Store {
   const placedVerbs = Object.fromEntries(
-    Object.entries(PLACES).map(([name, place]) => {
-      const verb = name as PlacedVerb;
+    verbsOf(storeDefinition).map(([name, { place }]) => {
+      const verb = name as keyof Verbs;
       if (place === "own") return [verb, own[verb]];
       const storeFor = (args: unknown[]) =>
         place === "registry" ? registry : storeOf(tenantOf(args));
@@ -42,14 +43,13 @@ export function composeStore({ own, registry, storeOf, subscribe }: ComposeOptio
   };
 }
 
-type Combined = {
-  [Name in PlacedVerb as (typeof PLACES)[Name] extends "combined" ? Name : never]: Verbs[Name];
-};
-
 const combinedVerbs = ({
   registry,
   storeOf,
-}: Pick<ComposeOptions, "registry" | "storeOf">): Combined => {
+}: Pick<ComposeOptions, "registry" | "storeOf">): Pick<
+  Verbs,
+  VerbsIn<typeof storeDefinition, "combined">
+> => {
   /** The store of the tenant has its counters; the registry has everything else. */
   const withCounters = async (tenant: Tenant): Promise<Tenant> => {
     const stored = await storeOf(tenant.id).getTenant(tenant.id);
@@ -58,7 +58,7 @@ const combinedVerbs = ({
   };
   return {
     async appendEvents(batch, quota) {
-      const results = new Map<AppendRequest, unknown>();
+      const results = new Map<PlannedRequest, unknown>();
       for (const [tenant, requests] of Map.groupBy(batch, ({ tenant }) => tenant)) {
         // `data` is only for matching, which precedes this call.
         const stored = requests.map(({ data: _, ...request }) => request);
@@ -103,7 +103,7 @@ const combinedVerbs = ({
       if (reinstalled) await storeOf(tenant).putTenant({ id: tenant, at: reinstalled.created_at });
       return true;
     },
-    // Not `tenant` in PLACES: an empty list names no tenant.
+    // Not `tenant`: an empty list names no tenant.
     async queueRuns(runs) {
       const [run] = runs;
       return run ? storeOf(run.tenant).queueRuns(runs) : [];

@@ -5,10 +5,11 @@
  */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { sanitizeSummary } from "../../events/admit/sanitize-summary.ts";
+import type { NewEvent } from "../../events/model.ts";
 import { github } from "../../events/sources/github.ts";
 import type { ObjectStorage } from "../../kernel/backends/durable-object.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
-import type { NewEvent, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 
 const PREFIX = "earlier_";
 const EVENTS = `${PREFIX}events`;

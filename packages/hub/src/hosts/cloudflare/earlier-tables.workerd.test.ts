@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import type { StoreObject } from "../../kernel/backends/durable-object.test-worker.ts";
 import { openDurableObject } from "../../kernel/backends/durable-object.ts";
+import { storeDefinition } from "../../store.ts";
 import {
   deleteEarlierRows,
   migrateEarlierEvents,
@@ -35,7 +36,7 @@ it("renames the tables of an earlier Worker, and migrates its events once", () =
 
     for (let start = 0; start < 2; start += 1) {
       renameEarlierTables(storage);
-      const store = openDurableObject(storage);
+      const store = openDurableObject(storeDefinition, storage);
       // Simulates a crash before the end of the migration, which is then repeated.
       if (start === 1) storage.sql.exec("ALTER TABLE migrated_events RENAME TO earlier_events");
       expect(await migrateEarlierEvents(storage, store, "42", 1)).toBe(130);
@@ -74,7 +75,7 @@ it("migrates the installations of an earlier registry once, and keeps what GitHu
     ])
       storage.sql.exec(statement);
     renameEarlierTables(storage);
-    const store = openDurableObject(storage);
+    const store = openDurableObject(storeDefinition, storage);
     // A version of the hub that did not migrate installations has received these events.
     const moved = { tenant: "201", account: "umbrella-2", version: 5, suspended_at: null };
     await store.putInstallation({ ...moved, id: "3", change: null }, 7);

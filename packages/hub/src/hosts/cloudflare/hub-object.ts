@@ -5,7 +5,8 @@ import {
   type HibernatableSocket,
 } from "cloudflare:workers";
 import { openDurableObject } from "../../kernel/backends/durable-object.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import type { Bindings } from "./bindings.ts";
 import { renameEarlierTables } from "./earlier-tables.ts";
 import { type ObjectHub, startObjectHub } from "./object-hub.ts";
@@ -21,7 +22,7 @@ export abstract class HubObject extends DurableObject<Bindings> {
     void state.blockConcurrencyWhile(async () => {
       await undefined; // waits until the constructor of the subclass has initialized its fields
       renameEarlierTables(state.storage);
-      this.own = openDurableObject(state.storage);
+      this.own = openDurableObject(storeDefinition, state.storage);
       await this.prepare();
       const { store, ...role } = this.compose(this.own);
       this.#hub = await startObjectHub({ state, env, store, ...role });

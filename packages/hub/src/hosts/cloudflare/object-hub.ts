@@ -11,7 +11,7 @@ import type { HostPorts } from "../../host-ports.ts";
 import { createHub } from "../../hub.ts";
 import { toAnswer } from "../../kernel/http/ingest-outcome.ts";
 import { sha256Hex, webHmacKey } from "../../kernel/lib/hmac.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { ensureAdminToken } from "../../tokens/tokens.ts";
 import { createAlarmTimers } from "./alarm-timers.ts";
 import type { Bindings } from "./bindings.ts";

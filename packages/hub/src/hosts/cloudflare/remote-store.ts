@@ -1,7 +1,7 @@
 /** Calls the verbs of a store in another object by RPC. */
 import { isDataError } from "../../kernel/backends/durable-object.ts";
 import { StorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
-import type { Verbs } from "../../kernel/store/verbs.ts";
+import type { Verbs } from "../../store.ts";
 
 /** Every object has this RPC method, which runs a verb on its store. */
 export interface StoreCalls {

@@ -17,7 +17,7 @@ import { type MessageEncoder, socketEncoder } from "../../events/live/message-en
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { limitSocket, type SocketLimit } from "../../kernel/lib/limit-socket.ts";
 import { SOCKET_LIMITS } from "../../kernel/lib/limits.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import type { AlarmTimers } from "./alarm-timers.ts";
 import { toLiveRequest } from "./live-request.ts";
 

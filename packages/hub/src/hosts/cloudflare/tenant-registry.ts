@@ -1,5 +1,5 @@
 import { EVERY_TENANT } from "../../kernel/access/scopes.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { storeObject } from "./bindings.ts";
 import { composeStore } from "./compose-store.ts";
 import { deleteEarlierRows, migrateEarlierInstallations } from "./earlier-tables.ts";

@@ -1,6 +1,6 @@
 import { createListeners } from "../../kernel/store/listeners.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { registryObject, storeObject } from "./bindings.ts";
 import { composeStore } from "./compose-store.ts";
 import { dropEarlierTables } from "./earlier-tables.ts";

@@ -1,7 +1,7 @@
 import type { DurableObjectState } from "cloudflare:workers";
 import { LOCAL_TENANT } from "../../kernel/access/scopes.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import { agentObject, type Bindings, registryObject, storeObject } from "./bindings.ts";
 import { composeStore } from "./compose-store.ts";
 import { dropEarlierTables, migrateEarlierEvents } from "./earlier-tables.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import type { SourceEndpoint } from "../../events/endpoints/model.ts";
 import { createSeal } from "../../kernel/lib/seal.ts";
-import type { SourceEndpoint } from "../../kernel/store/store.ts";
 import { readSettings } from "../../settings.ts";
 import { assertKeyDecrypts, warnOfShortSecrets } from "./check-seal.ts";
 

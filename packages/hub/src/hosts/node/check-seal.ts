@@ -2,8 +2,8 @@
 import type { Seal } from "../../kernel/lib/seal.ts";
 import { isShortSecret, SHORT_SECRET } from "../../kernel/lib/secret-length.ts";
 import { SettingsError } from "../../kernel/settings.ts";
-import type { Store } from "../../kernel/store/store.ts";
 import type { Settings } from "../../settings.ts";
+import type { Store } from "../../store.ts";
 import { signedSources } from "../hub-settings.ts";
 import type { Logger } from "./log.ts";
 

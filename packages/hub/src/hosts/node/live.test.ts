@@ -10,13 +10,15 @@ import { openSse } from "../../../../../test/support/sse.ts";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { createFeed } from "../../events/live/feed.ts";
 import { createLiveStreams, type LiveStreamsOptions } from "../../events/live/live-streams.ts";
+import type { NewEvent } from "../../events/model.ts";
 import { createAuthorizeRequest } from "../../kernel/access/authorize-request.ts";
 import { createAuthorizer } from "../../kernel/access/authorizer.ts";
 import { MAX_TENANTS } from "../../kernel/access/scopes.ts";
 import { createStreamSlots } from "../../kernel/access/stream-slots.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { appendEvents, sampleEvent, sampleEvents } from "../../kernel/store/contract/sample.ts";
-import type { NewEvent, Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { createToken } from "../../tokens/tokens.ts";
 import { createLiveTransport } from "./live.ts";
 import { systemTimers } from "./system-timers.ts";
@@ -29,7 +31,7 @@ let sockets: Set<Socket>;
 let errors: unknown[];
 
 beforeEach(async () => {
-  store = openSqlite(`${tempFolder()}/x.db`);
+  store = openSqlite(storeDefinition, `${tempFolder()}/x.db`);
   token = await createToken(store, {
     id: "reader",
     name: "reader",

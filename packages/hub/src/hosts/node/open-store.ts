@@ -5,8 +5,8 @@ import { SettingsError } from "../../kernel/settings.ts";
 import type { OutageLog } from "../../kernel/store/outage-log.ts";
 import { SchemaRefused } from "../../kernel/store/schema-refused.ts";
 import { describeDamage, isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
-import type { Store } from "../../kernel/store/store.ts";
 import type { Settings } from "../../settings.ts";
+import { type Store, storeDefinition } from "../../store.ts";
 import { withoutPassword } from "../without-password.ts";
 import { assertNotLost, describeLoss, isDatabaseMarked } from "./database-marker.ts";
 import { describeForeignOwner } from "./file-owner.ts";
@@ -41,12 +41,15 @@ export async function openStore(
     return withFileErrors(settings, (file) => {
       assertNotLost(settings.data, file);
       const mayCreate = !isDatabaseMarked(settings.data, file);
-      return openSqlite(file, { outages, mayCreate, vacuum });
+      return openSqlite(storeDefinition, file, { outages, mayCreate, vacuum });
     });
   }
   const { openPostgres } = await import("../../kernel/backends/postgres.ts");
   try {
-    return await openPostgres(settings.databaseUrl, { outages, onError: outages.onDisconnect });
+    return await openPostgres(storeDefinition, settings.databaseUrl, {
+      outages,
+      onError: outages.onDisconnect,
+    });
   } catch (error) {
     if (isStorageUnavailable(error)) throw new DatabaseUnavailable(settings, error);
     if (error instanceof SchemaRefused)

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import type { SealedText } from "../../flows/secrets/store.ts";
 import { createSeal } from "../../kernel/lib/seal.ts";
-import type { SealedText } from "../../kernel/store/secret-store.ts";
 import { resealAll } from "./reseal.ts";
 
 const key = (byte: number) => new Uint8Array(32).fill(byte);

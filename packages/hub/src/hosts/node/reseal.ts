@@ -1,7 +1,8 @@
 /** Encrypts the stored secrets again, after their key was replaced. */
+
+import type { SealedText } from "../../flows/secrets/store.ts";
 import { createSeal } from "../../kernel/lib/seal.ts";
-import type { SealedText } from "../../kernel/store/secret-store.ts";
-import type { Store } from "../../kernel/store/store.ts";
+import type { Store } from "../../store.ts";
 import type { SealKeys } from "./seal-key.ts";
 
 const PAGE = 200;

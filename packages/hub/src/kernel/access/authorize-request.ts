@@ -1,8 +1,8 @@
 import type { HostCheck } from "../http/host-check.ts";
 import { bearerToken } from "../lib/bearer-token.ts";
-import type { Scope } from "../store/store.ts";
 import { audiencesOf, isMcpServer, resourceMetadataUrl } from "./audience.ts";
 import { type Access, type Authorizer, Denied, type Requirement } from "./authorizer.ts";
+import type { Scope } from "./scopes.ts";
 import { DEFAULT_SCOPES } from "./scopes.ts";
 import { createSessionCookie } from "./session-cookie.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { sha256Hex } from "../lib/hmac.ts";
-import type { Token } from "../store/store.ts";
 import {
   type Access,
   type AuthorizerOptions,
@@ -9,6 +8,7 @@ import {
   type Requirement,
 } from "./authorizer.ts";
 import type { GrantedToken } from "./granted-scopes.ts";
+import type { Token } from "./token.ts";
 
 async function setup(options: Partial<AuthorizerOptions> = {}) {
   const tokens = new Map<string, GrantedToken>();

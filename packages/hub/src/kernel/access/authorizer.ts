@@ -1,9 +1,9 @@
 import { bearerToken, TOKEN_TOO_LONG } from "../lib/bearer-token.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import { sha256Hex } from "../lib/hmac.ts";
-import type { Scope } from "../store/store.ts";
 import type { TokenLookup } from "./granted-scopes.ts";
 import { allows, commonScopes, type GrantedToken, roleHint, scopesIn } from "./granted-scopes.ts";
+import type { Scope } from "./scopes.ts";
 import { EVERY_TENANT } from "./scopes.ts";
 import { type DescribeTenantChoice, TENANT_CHOICE } from "./tenant-choice.ts";
 

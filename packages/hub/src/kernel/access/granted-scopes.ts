@@ -1,6 +1,6 @@
-import type { Role } from "../store/people-store.ts";
-import type { Scope, Token } from "../store/store.ts";
+import type { Role, Scope } from "./scopes.ts";
 import { EVERY_TENANT } from "./scopes.ts";
+import type { Token } from "./token.ts";
 
 /** A stored token with the roles of its person, which `withPeople` looks up. */
 export interface GrantedToken extends Token {

@@ -1,6 +1,3 @@
-/** The scopes and tenants that a token can have. */
-import type { Scope } from "../store/store.ts";
-
 export const scopes: readonly Scope[] = [
   "inbox:read",
   "inbox:write",
@@ -22,3 +19,16 @@ export const EVERY_TENANT = "*";
 export const MAX_TENANTS = 200;
 
 export const LOCAL_TENANT = "local";
+
+export type Scope =
+  | "inbox:read"
+  | "inbox:write"
+  | "flows:call"
+  | "runs:read"
+  | "metrics:read"
+  | "admin";
+
+/** People who sign in with GitHub, and the tenants that they may access. */
+
+/** `member`: may access the tenant's inbox and runs. `admin`: may access all data of the tenant. */
+export type Role = "member" | "admin";

@@ -1,8 +1,12 @@
-/** Tells the holder of a token for all tenants how to choose one, and which there are. */
-import type { Store } from "../store/store.ts";
-
 /** Each listed tenant costs a read, on Cloudflare in an object of its own. */
 const MAX_LISTED = 20;
+
+interface TenantList {
+  listTenants(
+    after: string,
+    limit: number,
+  ): Promise<readonly { id: string; name: string | null; deleting: boolean }[]>;
+}
 
 export type DescribeTenantChoice = () => Promise<string>;
 
@@ -10,7 +14,7 @@ export const TENANT_CHOICE =
   "The token is valid for all tenants: name one with ?tenant=ID in the URL, or with the header X-Signalbox-Tenant.";
 
 export const createTenantChoice =
-  ({ listTenants }: Pick<Store, "listTenants">): DescribeTenantChoice =>
+  ({ listTenants }: TenantList): DescribeTenantChoice =>
   async () => {
     const stored = await listTenants("", MAX_LISTED + 1);
     const tenants = stored.filter(({ deleting }) => !deleting).slice(0, MAX_LISTED);

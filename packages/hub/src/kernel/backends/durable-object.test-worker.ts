@@ -5,8 +5,9 @@ import {
   type DurableObjectState,
   type Env,
 } from "cloudflare:workers";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import type { Notice } from "../store/sql.ts";
-import type { Store } from "../store/store.ts";
 import { openDurableObject } from "./durable-object.ts";
 
 declare module "cloudflare:workers" {
@@ -21,7 +22,7 @@ export class StoreObject extends DurableObject {
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
-    this.#store = openDurableObject(state.storage);
+    this.#store = openDurableObject(storeDefinition, state.storage);
     this.#store.subscribe((notice) => this.#notices.push(notice));
   }
 

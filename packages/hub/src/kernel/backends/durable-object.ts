@@ -2,13 +2,15 @@
  * The SQLite of a Durable Object: one object, one tenant, one thread. Cloudflare delays each response
  * until the writes before it are durable, so changes survive a crash here too.
  */
+
+import type { Engine } from "../store/engine.ts";
 import { createListeners } from "../store/listeners.ts";
 import { migrate } from "../store/migrate.ts";
 import { createPackLarge } from "../store/packs.ts";
 import { insertSql, runSync, type SyncSql } from "../store/run-sync.ts";
 import type { Dialect, Notice, Row, Value, Verb } from "../store/sql.ts";
-import type { Store } from "../store/store.ts";
-import { bindVerbs, verbTable } from "../store/verbs.ts";
+import { createStoreCache } from "../store/store-cache.ts";
+import { bindVerbs, type StoreOf } from "../store/verb.ts";
 import { sqliteTableParts } from "./table-parts.ts";
 
 /** The part of `DurableObjectStorage` that the store uses. */
@@ -41,7 +43,10 @@ const dialect: Dialect = {
   codec: undefined,
 };
 
-export function openDurableObject(storage: ObjectStorage): Store {
+export function openDurableObject<Definition extends object>(
+  definition: Definition,
+  storage: ObjectStorage,
+): StoreOf<Definition> & Engine {
   const sql: SyncSql = {
     query: (text, params) => storage.sql.exec(text, ...params.map(toBindable)).toArray(),
     insert(insert) {
@@ -59,17 +64,14 @@ export function openDurableObject(storage: ObjectStorage): Store {
 
   run(() => migrate(dialect));
 
-  const verbs = bindVerbs(verbTable(dialect), async (verb) => run(verb));
   return {
     backend: "durable-object",
     packLarge: createPackLarge(dialect),
-    ...verbs,
-    async claimRuns(lease, limit, shares) {
-      const claimed = await verbs.claimRuns(lease, limit, shares);
-      // A run may block the object until it is killed. Only a durable claim counts its deaths.
-      if (claimed.length > 0) await storage.sync();
-      return claimed;
-    },
+    ...bindVerbs(
+      definition,
+      { dialect, cache: createStoreCache() },
+      { run: async (verb) => run(verb), sync: () => storage.sync() },
+    ),
     async measureSize() {
       const bytes = storage.sql.databaseSize;
       return { disk: bytes, used: bytes, free: null, wal: null };

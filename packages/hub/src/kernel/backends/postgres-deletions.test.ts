@@ -2,9 +2,10 @@
 import pg from "pg";
 import { afterEach, beforeEach, expect, inject, test, vi } from "vitest";
 import { createMigratedDatabase } from "../../../../../test/support/postgres.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { sampleRun } from "../store/contract/run-sample.ts";
 import { appendEvents, appendRequest, DAY, START, sampleEvent } from "../store/contract/sample.ts";
-import type { Store } from "../store/store.ts";
 import { openPostgres } from "./postgres.ts";
 
 let admin: pg.Client;
@@ -20,7 +21,10 @@ beforeEach(async () => {
   await Promise.all([admin.connect(), observer.connect()]);
   // The transactions wait for locks of this test.
   const options = { lockTimeoutMs: 60_000, maxAttempts: 1 };
-  [one, two] = [await openPostgres(url, options), await openPostgres(url, options)];
+  [one, two] = [
+    await openPostgres(storeDefinition, url, options),
+    await openPostgres(storeDefinition, url, options),
+  ];
 });
 
 afterEach(async () => {

@@ -3,6 +3,8 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { startFreezableProxy } from "../../../../../test/support/freezable-proxy.ts";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import {
   claimExactly,
   sampleRun,
@@ -11,7 +13,6 @@ import {
   succeeded,
 } from "../store/contract/run-sample.ts";
 import { allEvents, appendEvents, sampleEvent } from "../store/contract/sample.ts";
-import type { Store } from "../store/store.ts";
 import { openPostgres, type PostgresOptions } from "./postgres.ts";
 import { dialect } from "./postgres-statement.ts";
 
@@ -28,7 +29,7 @@ afterEach(async () => {
 });
 
 async function open(at = url, options: PostgresOptions = {}): Promise<Store> {
-  const store = await openPostgres(at, options);
+  const store = await openPostgres(storeDefinition, at, options);
   stores.push(store);
   return store;
 }
@@ -176,7 +177,7 @@ describe("a database that stops responding", () => {
 
   test("does not prevent the store from closing", async () => {
     const proxy = await startFreezableProxy(url);
-    const store = await openPostgres(proxy.url);
+    const store = await openPostgres(storeDefinition, proxy.url);
     await appendEvents(store, [sampleEvent()]);
     proxy.freezeOpen();
     const stuck = appendEvents(store, [sampleEvent()]).catch((error: unknown) => error);

@@ -1,6 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { createMigratedDatabase } from "../../../../../test/support/postgres.ts";
+import { storeDefinition } from "../../store.ts";
 import { connectionPlanCases, FILL_CONNECTIONS } from "../store/contract/connection-query-plans.ts";
 import { FILL_EVENTS, planCases } from "../store/contract/query-plans.ts";
 import { FILL_RUNS, normalizeIndexes, runPlanCases } from "../store/contract/run-query-plans.ts";
@@ -13,7 +14,7 @@ let client: pg.Client;
 
 beforeAll(async () => {
   const url = await createMigratedDatabase(inject("postgresUrl"));
-  await (await openPostgres(url)).close();
+  await (await openPostgres(storeDefinition, url)).close();
   client = new pg.Client({ connectionString: url, types });
   await client.connect();
   for (const statement of [...FILL_EVENTS, ...FILL_RUNS, ...FILL_CONNECTIONS])

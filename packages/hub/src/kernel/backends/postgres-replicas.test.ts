@@ -4,6 +4,8 @@ import { createRequire } from "node:module";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import {
   publishTriggers,
   republish,
@@ -22,7 +24,6 @@ import {
   type Tuple,
 } from "../store/contract/sample.ts";
 import type { Notice } from "../store/sql.ts";
-import type { Store } from "../store/store.ts";
 import { openPostgres } from "./postgres.ts";
 
 /** A transaction that waits for a lock longer than this is in a deadlock. It is not retried. */
@@ -57,7 +58,7 @@ async function openReplicas<Count extends number>(
 ): Promise<Tuple<Count, Store>> {
   const opened = await Promise.all(
     Array.from({ length: count }, () =>
-      openPostgres(url, { ...ONCE, ...(onError && { onError }) }),
+      openPostgres(storeDefinition, url, { ...ONCE, ...(onError && { onError }) }),
     ),
   );
   stores.push(...opened);

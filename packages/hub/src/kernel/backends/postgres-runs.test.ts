@@ -3,6 +3,15 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
 import { createMigratedDatabase } from "../../../../../test/support/postgres.ts";
 import {
+  ALL_SHARES,
+  type ClaimedRun,
+  type NewRun,
+  type Run,
+  type RunProgress,
+} from "../../flows/runs/model.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
+import {
   eventTrigger,
   intents,
   makeFlow,
@@ -29,14 +38,6 @@ import {
   sampleEvents,
 } from "../store/contract/sample.ts";
 import { raceForNames } from "../store/contract/tool-names.ts";
-import {
-  ALL_SHARES,
-  type ClaimedRun,
-  type NewRun,
-  type Run,
-  type RunProgress,
-} from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
 import { openPostgres } from "./postgres.ts";
 
 /** A lock wait above this limit counts as a deadlock: the transaction fails, and is not retried. */
@@ -56,7 +57,10 @@ beforeEach(async () => {
   await admin.query(
     `ALTER DATABASE ${admin.escapeIdentifier(new URL(url).pathname.slice(1))} SET deadlock_timeout = '60s'`,
   );
-  [one, two] = await Promise.all([openPostgres(url, NO_RETRY), openPostgres(url, NO_RETRY)]);
+  [one, two] = await Promise.all([
+    openPostgres(storeDefinition, url, NO_RETRY),
+    openPostgres(storeDefinition, url, NO_RETRY),
+  ]);
 });
 
 afterEach(async () => {

@@ -1,6 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
+import { storeDefinition } from "../../store.ts";
 import {
   allEvents,
   appendRequest,
@@ -22,7 +23,7 @@ let admin: pg.Client;
 
 beforeAll(async () => {
   url = await createDatabase(inject("postgresUrl"));
-  await (await openPostgres(url)).close();
+  await (await openPostgres(storeDefinition, url)).close();
   admin = new pg.Client({ connectionString: url });
   await admin.connect();
 });
@@ -43,11 +44,11 @@ async function deleteRows(): Promise<void> {
 
 storeContract("PostgreSQL", async () => {
   await deleteRows();
-  const stores = [await openPostgres(url, OPTIONS)];
+  const stores = [await openPostgres(storeDefinition, url, OPTIONS)];
   const notices: Notice[] = [];
   stores[0]?.subscribe((notice) => notices.push(notice));
   const reopen = async () => {
-    stores.push(await openPostgres(url, OPTIONS));
+    stores.push(await openPostgres(storeDefinition, url, OPTIONS));
     return itemAt(stores, -1);
   };
   return {
@@ -76,7 +77,7 @@ describe("values that PostgreSQL rejects", () => {
   for (const [what, fields] of Object.entries(rejected))
     test(`${what} is a data error, and fails only its own request`, async () => {
       await deleteRows();
-      const store = await openPostgres(url);
+      const store = await openPostgres(storeDefinition, url);
       const commit = createGroupCommit({ store, quota: null });
       const [one, two] = sampleEvents(2);
       const results = await Promise.allSettled(

@@ -3,15 +3,15 @@
  * commit sends its notices with NOTIFY; a separate connection LISTENs for those of all replicas.
  */
 import pg from "pg";
+import type { Engine } from "../store/engine.ts";
 import { createListeners } from "../store/listeners.ts";
 import { migrate } from "../store/migrate.ts";
 import type { OperationLog } from "../store/outage-log.ts";
 import { createPackLarge } from "../store/packs.ts";
 import type { Notice, Verb } from "../store/sql.ts";
 import { StorageUnavailable } from "../store/storage-unavailable.ts";
-import type { Store } from "../store/store.ts";
 import { createStoreCache, type StoreCache } from "../store/store-cache.ts";
-import { bindVerbs, verbTable } from "../store/verbs.ts";
+import { bindVerbs, type StoreOf } from "../store/verb.ts";
 import {
   isConflict,
   isConnectionClosed,
@@ -61,7 +61,8 @@ export interface PostgresOptions {
  */
 const MIGRATION = { query_timeout: 0, lockMs: 10_000, idleMs: 15_000, max: 1 };
 
-export async function openPostgres(
+export async function openPostgres<Definition extends object>(
+  definition: Definition,
   url: string,
   {
     poolSize = 10,
@@ -73,7 +74,7 @@ export async function openPostgres(
     outages = { onFailure() {}, onSuccess() {} },
     cache = createStoreCache(),
   }: PostgresOptions = {},
-): Promise<Store> {
+): Promise<StoreOf<Definition> & Engine> {
   const connection = {
     connectionString: url,
     connectionTimeoutMillis: 10_000,
@@ -198,8 +199,9 @@ export async function openPostgres(
     backend: "postgres",
     packLarge: createPackLarge(dialect),
     ...bindVerbs(
-      verbTable({ ...dialect, timeline: hasTimelines ? timeline : undefined }, cache),
-      run,
+      definition,
+      { dialect: { ...dialect, timeline: hasTimelines ? timeline : undefined }, cache },
+      { run },
     ),
     async measureSize() {
       const { rows } = await pool.query<{ bytes: number }>(

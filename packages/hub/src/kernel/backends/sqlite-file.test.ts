@@ -6,6 +6,8 @@ import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import {
   allEvents,
   appendEvents,
@@ -15,14 +17,13 @@ import {
   START,
   sampleEvents,
 } from "../store/contract/sample.ts";
-import type { Store } from "../store/store.ts";
-import { openSqlite } from "./sqlite.ts";
+import { openSqlite, type SqliteOptions } from "./sqlite.ts";
 
 const MIB = 1024 ** 2;
 const newFile = () => join(tempFolder(), "hub.db");
 
-function open(file: string, options?: Parameters<typeof openSqlite>[1]): Store {
-  const store = openSqlite(file, options);
+function open(file: string, options?: SqliteOptions): Store {
+  const store = openSqlite(storeDefinition, file, options);
   onTestFinished(() => store.close().catch(() => {}));
   return store;
 }
@@ -44,7 +45,7 @@ async function removeAll(store: Store): Promise<void> {
 /** A file of a former version: without `auto_vacuum`. */
 async function createFormerFile(megabytes: number): Promise<string> {
   const file = newFile();
-  const store = openSqlite(file);
+  const store = openSqlite(storeDefinition, file);
   await append(store, megabytes);
   await store.close();
   const db = new DatabaseSync(file);
@@ -118,7 +119,7 @@ test("keeps the WAL short on request", async () => {
 
 test("converts a small file of a former version at the start of a hub, and keeps its events", async () => {
   const file = await createFormerFile(3);
-  const former = openSqlite(file);
+  const former = openSqlite(storeDefinition, file);
   expect(former.file?.canShrink).toBe(false);
   expect(await former.file?.compact(500)).toBe(false);
   const before = ids(await allEvents(former));
@@ -131,7 +132,7 @@ test("converts a small file of a former version at the start of a hub, and keeps
 
 test("does not convert a large file, except with `vacuum: always`", async () => {
   const file = await createFormerFile(130);
-  const store = openSqlite(file, { vacuum: "former" });
+  const store = openSqlite(storeDefinition, file, { vacuum: "former" });
   expect(store.file).toMatchObject({
     canShrink: false,
     notConverted: expect.stringContaining("too much data"),
@@ -147,7 +148,7 @@ test("does not convert a large file, except with `vacuum: always`", async () => 
 test("loses nothing if the process is killed while it converts the file", async () => {
   const file = await createFormerFile(40);
   const expected = await (async () => {
-    const store = openSqlite(file);
+    const store = openSqlite(storeDefinition, file);
     const rows = await allEvents(store);
     await store.close();
     return rows;
@@ -171,7 +172,7 @@ test("loses nothing if the process is killed while it converts the file", async 
     while (!isCopying() && child.exitCode === null) await new Promise(setImmediate);
     child.kill("SIGKILL");
     await exited;
-    const store = openSqlite(copied);
+    const store = openSqlite(storeDefinition, copied);
     if (!store.file?.canShrink) interrupted += 1;
     expect(await allEvents(store)).toEqual(expected);
     await store.close();

@@ -1,6 +1,7 @@
 import { LargeJson } from "@signalbox/rules/large-json.ts";
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { storeDefinition } from "../../store.ts";
 import {
   claimExactly,
   runIds,
@@ -23,7 +24,7 @@ async function measure(work: () => Promise<unknown>): Promise<number> {
 }
 
 it("lists runs and steps without reading their large values", async () => {
-  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   await store.queueRuns(sampleRuns(8));
   const claimed = await claimExactly(store, 8);

@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { storeDefinition } from "../../store.ts";
 import { openSqlite } from "./sqlite.ts";
 import { lockDatabase } from "./sqlite-lock.ts";
 
@@ -11,7 +12,7 @@ it("locks a database until the lock is released, while others can still open the
   const release = lockDatabase(file);
   expect(release).toBeTypeOf("function");
   expect(lockDatabase(file)).toBeUndefined();
-  const store = openSqlite(file);
+  const store = openSqlite(storeDefinition, file);
   await store.checkWritable(1);
   await store.close();
   expect(lockDatabase(file)).toBeUndefined();

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { storeDefinition } from "../../store.ts";
 import { connectionPlanCases, FILL_CONNECTIONS } from "../store/contract/connection-query-plans.ts";
 import { FILL_EVENTS, planCases } from "../store/contract/query-plans.ts";
 import { FILL_RUNS, normalizeIndexes, runPlanCases } from "../store/contract/run-query-plans.ts";
@@ -16,7 +17,7 @@ let db: Database.Database;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "signalbox-plans-"));
   const file = join(folder, "hub.db");
-  await openSqlite(file).close();
+  await openSqlite(storeDefinition, file).close();
   // ANALYZE is not run, as in the hub: SQLite plans without statistics.
   db = connect(file);
   for (const statement of [...FILL_EVENTS, ...FILL_RUNS, ...FILL_CONNECTIONS]) db.exec(statement);

@@ -1,4 +1,6 @@
 /** A child process that appends events to a file and reports their results. */
+
+import { storeDefinition } from "../../store.ts";
 import { appendRequest, sampleEvents, seqsOf } from "../store/contract/sample.ts";
 import { openSqlite } from "./sqlite.ts";
 
@@ -19,7 +21,7 @@ export interface WorkerResult {
 process.on("message", async ({ file, batches, shared }: WorkerRequest) => {
   const result: WorkerResult = { stored: [], shared: [] };
   try {
-    const store = openSqlite(file);
+    const store = openSqlite(storeDefinition, file);
     for (let at = 0; at < batches; at += 1) {
       const [appended] = await store.appendEvents(
         [appendRequest(sampleEvents(3, () => ({ external_id: null })))],

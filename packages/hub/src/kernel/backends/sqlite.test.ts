@@ -7,6 +7,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { pathToFileURL } from "node:url";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { storeDefinition } from "../../store.ts";
 import { LEGACY_FLOWS } from "../store/contract/legacy-sample.ts";
 import {
   allEvents,
@@ -33,11 +34,11 @@ afterAll(() => rm(folder, { recursive: true }));
 
 storeContract("SQLite", async () => {
   let file = newFile();
-  const stores = [openSqlite(file)];
+  const stores = [openSqlite(storeDefinition, file)];
   const notices: Notice[] = [];
   stores[0]?.subscribe((notice) => notices.push(notice));
   const reopen = async () => {
-    stores.push(openSqlite(file));
+    stores.push(openSqlite(storeDefinition, file));
     return itemAt(stores, -1);
   };
   return {
@@ -78,7 +79,7 @@ describe("a SQLite file", () => {
 
   test("is created in a folder that only its owner can read", async () => {
     const file = newFile();
-    await openSqlite(file).close();
+    await openSqlite(storeDefinition, file).close();
     expect((await stat(join(file, ".."))).mode & 0o777).toBe(0o700);
   });
 
@@ -89,12 +90,12 @@ describe("a SQLite file", () => {
       Promise.all(
         ["", "-wal", "-shm"].map(async (end) => (await stat(`${file}${end}`)).mode & 0o777),
       );
-    const first = openSqlite(file);
+    const first = openSqlite(storeDefinition, file);
     await appendEvents(first, [sampleEvent()]);
     expect(await modes()).toEqual([0o600, 0o600, 0o600]);
     // An earlier version created the files with this mode.
     for (const end of ["", "-wal", "-shm"]) await chmod(`${file}${end}`, 0o644);
-    const second = openSqlite(file);
+    const second = openSqlite(storeDefinition, file);
     expect(await modes()).toEqual([0o600, 0o600, 0o600]);
     await first.close();
     await second.close();
@@ -102,13 +103,13 @@ describe("a SQLite file", () => {
 
   test("is closed if the hub refuses it", async () => {
     const file = newFile();
-    await openSqlite(file).close();
+    await openSqlite(storeDefinition, file).close();
     const db = new Database(file);
     const { version } = db.prepare("SELECT version FROM schema_version").get() as {
       version: number;
     };
     db.exec("UPDATE schema_version SET version = 99");
-    expect(() => openSqlite(file)).toThrow(
+    expect(() => openSqlite(storeDefinition, file)).toThrow(
       expect.objectContaining({
         code: "database_too_new",
         message: expect.stringContaining("is at version 99, but this hub supports only up to"),
@@ -118,15 +119,15 @@ describe("a SQLite file", () => {
     db.pragma("locking_mode = EXCLUSIVE");
     db.exec(`UPDATE schema_version SET version = ${version}`);
     db.close();
-    await openSqlite(file).close();
+    await openSqlite(storeDefinition, file).close();
   });
 
   test("keeps its events when it is opened again", async () => {
     const file = newFile();
-    const first = openSqlite(file);
+    const first = openSqlite(storeDefinition, file);
     await appendEvents(first, [sampleEvent()]);
     await first.close();
-    const second = openSqlite(file);
+    const second = openSqlite(storeDefinition, file);
     expect(await allEvents(second)).toHaveLength(1);
     await second.close();
   });
@@ -145,7 +146,7 @@ describe("a SQLite file", () => {
 
   test("makes `checkWritable` fail while another process has locked it", async () => {
     const file = newFile();
-    const store = openSqlite(file, { busyTimeoutMs: 1 });
+    const store = openSqlite(storeDefinition, file, { busyTimeoutMs: 1 });
     const other = new Database(file);
     other.exec("BEGIN IMMEDIATE");
     await expect(store.checkWritable(1)).rejects.toThrow("locked");
@@ -161,7 +162,7 @@ describe("a SQLite file", () => {
 describe("a SQLite file that another process has locked", () => {
   async function setUp() {
     const file = newFile();
-    const store = openSqlite(file);
+    const store = openSqlite(storeDefinition, file);
     await appendEvents(store, [sampleEvent()]);
     const other = new Database(file);
     onTestFinished(async () => {
@@ -210,7 +211,7 @@ test("a process that is killed during the migration of legacy flows leaves them 
   const db = connect(file);
   onTestFinished(() => void db.close());
   db.exec(LEGACY_FLOWS);
-  await openSqlite(file).close();
+  await openSqlite(storeDefinition, file).close();
   const before = db.prepare("SELECT * FROM older_flows").all();
   const sample = pathToFileURL(join(import.meta.dirname, "../store/contract/flow-sample.ts"));
   const sqlite = pathToFileURL(join(import.meta.dirname, "sqlite.ts"));
@@ -234,7 +235,7 @@ test("a process that is killed during the migration of legacy flows leaves them 
   expect(killed).toMatchObject({ signal: "SIGKILL", stderr: "" });
   expect(db.prepare("SELECT * FROM older_flows").all()).toEqual(before);
   expect(db.prepare("SELECT * FROM flows").all()).toEqual([]);
-  const store = openSqlite(file);
+  const store = openSqlite(storeDefinition, file);
   expect(await store.migrateLegacyFlows(() => [])).toMatchObject({ outcome: "migrated" });
   await store.close();
 });
@@ -273,7 +274,7 @@ describe("processes that share a SQLite file", () => {
       const results = await sendAll({ file, batches: 5, shared });
       expect(results.flatMap(({ error }) => error ?? [])).toEqual([]);
 
-      const store = openSqlite(file);
+      const store = openSqlite(storeDefinition, file);
       const rows = await allEvents(store);
       const stored = results.flatMap((result) => result.stored);
       expect(stored).toHaveLength(PROCESSES * 5 * 3);

@@ -6,6 +6,7 @@
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import Database from "better-sqlite3";
+import type { Engine } from "../store/engine.ts";
 import { createListeners } from "../store/listeners.ts";
 import { migrate } from "../store/migrate.ts";
 import type { OperationLog } from "../store/outage-log.ts";
@@ -17,9 +18,8 @@ import {
   StorageDamaged,
   StorageUnavailable,
 } from "../store/storage-unavailable.ts";
-import type { Store } from "../store/store.ts";
-import type { StoreCache } from "../store/store-cache.ts";
-import { bindVerbs, verbTable } from "../store/verbs.ts";
+import { createStoreCache, type StoreCache } from "../store/store-cache.ts";
+import { bindVerbs, type StoreOf } from "../store/verb.ts";
 import { createBusyRetry } from "./sqlite-busy-retry.ts";
 import {
   createDatabaseFile,
@@ -157,12 +157,17 @@ export function retryWhileBusy(work: () => void, timeoutMs: number): void {
 const assertWritable = (db: Database.Database): void =>
   void db.exec("BEGIN IMMEDIATE; DELETE FROM schema_version WHERE id < 0; ROLLBACK");
 
-export function openSqlite(file: string, options: SqliteOptions = {}): Store {
+export function openSqlite<Definition extends object>(
+  definition: Definition,
+  file: string,
+  options: SqliteOptions = {},
+): StoreOf<Definition> & Engine {
   const {
     busyTimeoutMs = 10_000,
     mayCreate,
     vacuum: vacuumed,
     outages = { onFailure() {}, onSuccess() {} },
+    cache = createStoreCache(),
   } = options;
   const db = connect(file, options);
   const statements = new Map<string, Database.Statement>();
@@ -236,8 +241,10 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
     file: createDatabaseFile({ db, notConverted, run: writing.run, countWrites: () => writeCount }),
     measureSize: async () => readSize(db, file),
     packLarge: createPackLarge(dialect),
-    ...bindVerbs(verbTable(dialect, options.cache), (verb, writes) =>
-      (writes ? writing : reading).run(() => run(verb, writes)),
+    ...bindVerbs(
+      definition,
+      { dialect, cache },
+      { run: (verb, writes) => (writes ? writing : reading).run(() => run(verb, writes)) },
     ),
     subscribe: listeners.subscribe,
     onCommit: listeners.subscribe,

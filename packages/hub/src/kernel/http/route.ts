@@ -6,11 +6,11 @@ import { z } from "zod";
 import type { AuthorizeRequest } from "../access/authorize-request.ts";
 import { type Access, Denied } from "../access/authorizer.ts";
 import { onlyTenant } from "../access/only-tenant.ts";
+import type { Scope } from "../access/scopes.ts";
 import { assertLengths } from "../lib/assert-lengths.ts";
 import { type BodyLimits, DEFAULT_BODY_LIMITS } from "../lib/limits.ts";
 import { assertNoNulInParameters } from "../lib/parse-json.ts";
 import { RequestError } from "../lib/request-error.ts";
-import type { Scope } from "../store/store.ts";
 import { createByteReservations } from "./byte-reservations.ts";
 import {
   deniedResponse,

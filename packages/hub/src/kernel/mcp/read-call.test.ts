@@ -2,11 +2,12 @@ import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { createInbox } from "../../events/inbox/inbox.ts";
 import { inboxOffer } from "../../events/inbox/inbox-offer.ts";
+import type { NewEvent } from "../../events/model.ts";
 import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
 import { createInboxServer } from "../../mcp/inbox-server.ts";
+import { storeDefinition } from "../../store.ts";
 import { openSqlite } from "../backends/sqlite.ts";
 import { appendRequest, sampleEvents } from "../store/contract/sample.ts";
-import type { NewEvent } from "../store/store.ts";
 
 const MODERN = {
   "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -14,7 +15,7 @@ const MODERN = {
   "io.modelcontextprotocol/clientCapabilities": {},
 };
 
-function setup(store = openSqlite(`${tempFolder()}/x.db`)) {
+function setup(store = openSqlite(storeDefinition, `${tempFolder()}/x.db`)) {
   const server = createInboxServer({
     offers: [
       inboxOffer({
@@ -182,7 +183,7 @@ it("limits the messages of a batch", async () => {
 });
 
 it("handles a batch up to 1 MiB of responses, and rejects its other requests with the fix", async () => {
-  const store = openSqlite(`${tempFolder()}/x.db`);
+  const store = openSqlite(storeDefinition, `${tempFolder()}/x.db`);
   const send = setup(store);
   const body = new TextEncoder().encode(JSON.stringify({ text: "x".repeat(200_000) }));
   const [event] = sampleEvents(1, () => ({ body }));

@@ -3,14 +3,13 @@ import type { AuthInfo, ServerContext } from "@modelcontextprotocol/server";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { Access } from "../access/authorizer.ts";
 import type { ReserveBytes } from "../http/response-budget.ts";
-import type { StoredApp } from "../store/flow-store.ts";
 import type { Batch } from "./batch.ts";
 
 export interface RequestContext {
   access: Access;
   reserveBytes: ReserveBytes;
   /** The app whose server handles the request; undefined for the inbox. */
-  app?: StoredApp;
+  app?: { slug: string };
   /** The tools that the URL selects; all if undefined. */
   toolset?: "inbox" | undefined;
   /** The body of a POST; undefined if it is not JSON (read-call.ts). */

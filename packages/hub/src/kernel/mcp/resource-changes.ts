@@ -3,8 +3,9 @@
  * change is sent immediately, further ones in at most one batch per second. While the connection is
  * full, changes are kept and sent later, so the last change is never lost.
  */
+
+import type { Engine } from "../store/engine.ts";
 import type { Notice } from "../store/sql.ts";
-import type { Store } from "../store/store.ts";
 
 export const INBOX_URI = "signalbox://inbox";
 export const EVENT_URI_PREFIX = "signalbox://events/";
@@ -43,7 +44,7 @@ const inboxChanges: ChangesIn = (notice) => {
 };
 
 export function createResourceChanges(
-  store: Pick<Store, "subscribe">,
+  store: Pick<Engine, "subscribe">,
   now: () => number,
   changesIn: ChangesIn = inboxChanges,
 ): ResourceChanges {

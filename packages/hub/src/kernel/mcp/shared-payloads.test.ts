@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { EventRow } from "../store/store.ts";
+import type { EventRow } from "../../events/model.ts";
 import { createSharedPayloads } from "./shared-payloads.ts";
 
 const event = (id: string, size: number, tenant = "acme") => ({ id, size, tenant }) as EventRow;

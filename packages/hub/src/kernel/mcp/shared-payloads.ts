@@ -1,13 +1,13 @@
-/**
- * A cache of payloads: concurrent waits that filter the same event load its payload once. It
- * reads one payload per tenant at a time. Above the size limit, it evicts the oldest payloads.
- */
-import type { EventRow } from "../store/store.ts";
+interface StoredEvent {
+  id: string;
+  tenant: string;
+  size: number;
+}
 
 const MAX_BYTES = 16 * 1024 * 1024;
 
-export function createSharedPayloads<Payload>(
-  load: (event: EventRow) => Promise<Payload>,
+export function createSharedPayloads<Event extends StoredEvent, Payload>(
+  load: (event: Event) => Promise<Payload>,
   maxBytes = MAX_BYTES,
 ) {
   const cache = new Map<string, { size: number; payload: Promise<Payload> }>();
@@ -20,7 +20,7 @@ export function createSharedPayloads<Payload>(
   };
 
   return {
-    read(event: EventRow): Promise<Payload> {
+    read(event: Event): Promise<Payload> {
       const { id, tenant, size } = event;
       const cached = cache.get(id);
       if (cached) return cached.payload;

@@ -2,9 +2,9 @@
 import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/server";
 import type { z } from "zod";
 import type { Access } from "../access/authorizer.ts";
+import type { Scope } from "../access/scopes.ts";
 import type { ReserveBytes } from "../http/response-budget.ts";
 import { assertLengths } from "../lib/assert-lengths.ts";
-import type { Scope } from "../store/store.ts";
 import { argumentError } from "./argument-error.ts";
 import { type ListedSchema, listedInput, listedOutput } from "./listed-schema.ts";
 

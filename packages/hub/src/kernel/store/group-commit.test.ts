@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
+import type { AppendRequest, AppendResult } from "../../events/model.ts";
 import { appendRequest, sampleEvents } from "./contract/sample.ts";
 import { createGroupCommit, type GroupCommitOptions } from "./group-commit.ts";
-import type { AppendRequest, AppendResult } from "./store.ts";
 
 /** A store whose writes end when the test calls `finish` or `fail`. Each result names its tenant. */
 function createSlowStore() {
@@ -53,7 +53,7 @@ const defer = (work: () => void) => void setImmediate(work);
 /** Resolves after the deferred work has run. */
 const runDeferred = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-function setup(options: Partial<GroupCommitOptions> = {}) {
+function setup(options: Partial<GroupCommitOptions<AppendRequest, AppendResult>> = {}) {
   const store = createSlowStore();
   return { store, commit: createGroupCommit({ store, quota: null, defer, ...options }) };
 }
@@ -227,7 +227,7 @@ describe("drain", () => {
     const packing = Promise.withResolvers<void>();
     const store = {
       ...createSlowStore(),
-      packLarge: (request: AppendRequest) => packing.promise.then(() => request),
+      packLarge: <Request>(request: Request) => packing.promise.then(() => request),
     };
     const { commit } = setup({ store });
     const done: string[] = [];

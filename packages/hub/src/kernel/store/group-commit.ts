@@ -3,11 +3,15 @@
  * result. When `append` resolves, its events survive a crash.
  */
 import { createBatcher } from "../lib/batcher.ts";
-import type { AppendRequest, AppendResult, StalePlan, Store } from "./store.ts";
+import type { PackLarge, PackRequest } from "./packs.ts";
 
-export interface GroupCommitOptions {
-  store: Pick<Store, "appendEvents" | "isDataError"> & Partial<Pick<Store, "packLarge">>;
-  /** See `EventStore.appendEvents`. */
+export interface GroupCommitOptions<Request extends PackRequest, Result> {
+  store: {
+    appendEvents(batch: Request[], quota: number | null): Promise<Result[]>;
+    isDataError(error: unknown): boolean;
+    packLarge?: PackLarge;
+  };
+  /** The quota of tenants without their own. */
   quota: number | null;
   /** The limits of one batch. */
   maxEvents?: number;
@@ -18,21 +22,21 @@ export interface GroupCommitOptions {
   onBatch?: (size: number) => void;
 }
 
-export interface GroupCommit {
-  append(request: AppendRequest): Promise<AppendResult | StalePlan>;
+export interface GroupCommit<Request, Result> {
+  append(request: Request): Promise<Result>;
   /** Resolves when every request has its result. */
   drain(): Promise<void>;
 }
 
-export function createGroupCommit({
+export function createGroupCommit<Request extends PackRequest, Result>({
   store,
   quota,
   maxEvents = 256,
   maxBytes = 8 * 1024 * 1024,
   defer = (work) => void setTimeout(work, 0),
   onBatch = () => {},
-}: GroupCommitOptions): GroupCommit {
-  const { add, drain } = createBatcher<AppendRequest, AppendResult | StalePlan>({
+}: GroupCommitOptions<Request, Result>): GroupCommit<Request, Result> {
+  const { add, drain } = createBatcher<Request, Result>({
     async flush(requests) {
       const results = await store.appendEvents(requests, quota);
       onBatch(requests.length);
@@ -62,7 +66,7 @@ export function createGroupCommit({
   };
 }
 
-function sizeOf({ events }: AppendRequest): number {
+function sizeOf({ events }: PackRequest): number {
   let bytes = 0;
   for (const { body } of events) bytes += body.byteLength;
   return bytes;

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import Database from "better-sqlite3";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { storeDefinition } from "../../store.ts";
 import { openSqlite } from "../backends/sqlite.ts";
 import { checksumOf } from "./migrate.ts";
 import { migrations } from "./migrations.ts";
@@ -24,10 +25,10 @@ test("no migration is edited after it was committed", () => {
 
 async function createDatabase() {
   const file = `${tempFolder()}/hub.db`;
-  await openSqlite(file).close();
+  await openSqlite(storeDefinition, file).close();
   const db = new Database(file);
   onTestFinished(() => void db.close());
-  const open = async () => openSqlite(file).close();
+  const open = async () => openSqlite(storeDefinition, file).close();
   const contentOf = () =>
     ["sqlite_master", "migration_checksums", "schema_version"].map((table) =>
       db.prepare(`SELECT * FROM ${table}`).all(),
@@ -98,7 +99,7 @@ test.each(formerCounts)(
      CREATE INDEX added_by_the_operator ON events (title);
      COMMIT`,
     );
-    await openSqlite(file).close();
+    await openSqlite(storeDefinition, file).close();
     const fresh = await createDatabase();
     const columns =
       "SELECT m.name, c.name, c.type FROM sqlite_master m, pragma_table_info(m.name) c ORDER BY 1, 2";

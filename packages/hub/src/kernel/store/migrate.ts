@@ -5,9 +5,9 @@
  * schema. Any other database is refused, and not changed. See docs/decisions/0031-migrations-have-checksums.md.
  */
 
-import { renameLegacyTables } from "../../flows/store/legacy-flows.ts";
 import { knownSchemas, missingColumns } from "./known-schemas.ts";
 import { type Migration, migrations } from "./migrations.ts";
+import { renameLegacyTables } from "./rename-legacy-tables.ts";
 import { collapseSpace, describeSchema, fingerprintOf, shortHash } from "./schema-fingerprint.ts";
 import { SchemaRefused } from "./schema-refused.ts";
 import { columnsOf, type Dialect, first, insert, query, type Verb } from "./sql.ts";

@@ -4,8 +4,7 @@
  * `migration-checksums.txt`; see migrate.ts.
  */
 
-import { indexAllTokens } from "../../tokens/store.ts";
-import type { Verb } from "./sql.ts";
+import { insert, query, type Verb } from "./sql.ts";
 
 export interface Migration {
   name: string;
@@ -916,3 +915,26 @@ export const migrations: readonly Migration[] = [
     statements: ["CREATE INDEX runs_held ON runs (tenant_id, flow_id) WHERE status = 'held'"],
   },
 ];
+
+const INDEXED_PER_QUERY = 500;
+
+/** Fills `token_tenants`, which finds the tokens of one tenant. */
+function* indexAllTokens(): Verb<void> {
+  for (let after = ""; ; ) {
+    const rows = yield* query<{ id: string; tenants: string }>(
+      "SELECT id, tenants FROM tokens WHERE id > ? ORDER BY id LIMIT ?",
+      [after, INDEXED_PER_QUERY],
+    );
+    yield* insert(
+      "token_tenants",
+      ["tenant_id", "token_id"],
+      rows.flatMap(({ id, tenants }) =>
+        [...new Set(JSON.parse(tenants) as string[])].map((tenant) => [tenant, id]),
+      ),
+      "ON CONFLICT DO NOTHING",
+    );
+    const last = rows.at(-1);
+    if (!last) return;
+    after = last.id;
+  }
+}

@@ -1,7 +1,6 @@
 import { concat, utf8 } from "../lib/bytes.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Dialect, Value } from "./sql.ts";
-import type { AppendRequest, NewEvent, Payload, Store } from "./store.ts";
 
 export interface Codec {
   name: string;
@@ -58,25 +57,50 @@ export interface PackedPayload extends PayloadPosition {
 }
 
 /** The pack of one large event. It is encoded before the transaction, because encoding takes long. */
-export interface LargePack {
+interface LargePack {
   meta_size: number;
   codec: string;
   body: Uint8Array;
 }
 
-const metaOf = ({ content_type, headers }: NewEvent): Uint8Array =>
+/**
+ * The body of an event, with those request headers that its source stores. If a request has several
+ * events, the body of each event is its own part of the request body.
+ */
+export interface Payload {
+  content_type: string;
+  headers: Record<string, string>;
+  body: Uint8Array;
+}
+
+/** A payload, with its compressed form if `packLarge` has compressed it. */
+export interface NewPayload extends Payload {
+  pack?: LargePack;
+}
+
+const metaOf = ({ content_type, headers }: Payload): Uint8Array =>
   utf8(JSON.stringify({ content_type, headers }));
+
+/** A request whose payloads are stored in packs. */
+export interface PackRequest {
+  events: NewPayload[];
+}
+
+export type PackLarge = <Request extends PackRequest>(request: Request) => MaybePromise<Request>;
 
 /** `packLarge` returns a promise only if an event is large. */
 export const createPackLarge =
-  ({ codec }: Pick<Dialect, "codec">): Store["packLarge"] =>
+  ({ codec }: Pick<Dialect, "codec">): PackLarge =>
   (request) =>
     codec && request.events.some(isLarge) ? packLarge(codec, request) : request;
 
-const isLarge = ({ body }: NewEvent): boolean => body.byteLength > FULL_BYTES;
+const isLarge = ({ body }: Payload): boolean => body.byteLength > FULL_BYTES;
 
-async function packLarge(codec: Codec, request: AppendRequest): Promise<AppendRequest> {
-  const events: NewEvent[] = [];
+async function packLarge<Request extends PackRequest>(
+  codec: Codec,
+  request: Request,
+): Promise<Request> {
+  const events: NewPayload[] = [];
   for (const event of request.events) {
     const meta = metaOf(event);
     const pack = isLarge(event) && concat([meta, event.body]);
@@ -128,7 +152,7 @@ export function createPacker(dialect: Pick<Dialect, "codec" | "maxBlob" | "pageB
   };
 
   return {
-    add(tenant: string, seq: number, event: NewEvent): PackedPayload {
+    add(tenant: string, seq: number, event: NewPayload): PackedPayload {
       if (event.pack) {
         const { meta_size, codec: codecName, body } = event.pack;
         const size = meta_size + event.body.byteLength;
@@ -171,7 +195,7 @@ export function createPacker(dialect: Pick<Dialect, "codec" | "maxBlob" | "pageB
 /** The event's share of its pack in bytes, when the packs are finished. */
 export const sharedPackBytes = (
   { meta_size, ratio }: PackedPayload,
-  { body }: Pick<NewEvent, "body">,
+  { body }: Pick<Payload, "body">,
 ): number => Math.round(ratio.stored * (meta_size + body.byteLength));
 
 /** Copies the payloads of a pack to `buffer`. The result is valid until the next call. */

@@ -5,7 +5,6 @@
  * object leaves the store. See docs/decisions/0002-verbs-as-generators.md.
  */
 import type { Codec } from "./packs.ts";
-import type { EndStatus } from "./run-store.ts";
 
 export type Value = string | number | null | Uint8Array;
 export type Row = Record<string, unknown>;
@@ -43,7 +42,13 @@ export type Notice =
   /** Steps of these runs were saved; see `enableStepNotices`. */
   | { topic: "run_steps"; runs: readonly string[] }
   /** `took`: the milliseconds since the run first started; null if it never started. */
-  | { topic: "run_ended"; tenant: string; run: string; status: EndStatus; took: number | null }
+  | {
+      topic: "run_ended";
+      tenant: string;
+      run: string;
+      status: "succeeded" | "failed" | "cancelled";
+      took: number | null;
+    }
   /** The worker of the run must cancel it. */
   | { topic: "run_cancel"; run: string }
   /** The draft of a flow was saved, or the flow was published or deleted. */

@@ -1,7 +1,8 @@
 /** Two bounded caches of values that never change. */
+
+import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import { FULL_BYTES } from "./packs.ts";
-import type { ClaimedRun } from "./run-store.ts";
 
 export interface StoreCache {
   /** Unpacked packs. A client that reads one event usually reads the events next to it too. */
@@ -10,7 +11,10 @@ export interface StoreCache {
    * The graphs of versions, by flow and version. `created_at` is that of the version: a removed flow can
    * be created again with the same id.
    */
-  graphs: BoundedMap<string, { graph: ClaimedRun["graph"]; created_at: number; size: number }>;
+  graphs: BoundedMap<
+    string,
+    { graph: { nodes: FlowNode[]; edges: FlowEdge[] }; created_at: number; size: number }
+  >;
   /** Must be called when the database may have been replaced, for example by a backup. */
   clear(): void;
 }

@@ -4,13 +4,7 @@
  * limit therefore holds across replicas and restarts. An event that is gathered into an existing run
  * is not counted. Breakers apply only to events that a run has caused.
  */
-import type { StoredTrip } from "../../../kernel/store/flow-store.ts";
-import type {
-  EventPlan,
-  NewRun,
-  PlannedVerdict,
-  TrippedTrigger,
-} from "../../../kernel/store/run-store.ts";
+
 import {
   type Dialect,
   inLists,
@@ -20,6 +14,10 @@ import {
   type Value,
   type Verb,
 } from "../../../kernel/store/sql.ts";
+import { read } from "../../../kernel/store/verb.ts";
+import type { StoredTrip } from "../../model.ts";
+import type { NewRun } from "../../runs/model.ts";
+import type { EventPlan, PlannedVerdict, TrippedTrigger } from "../model.ts";
 
 /** An event with the runs that it starts, unless a breaker stops them. */
 export interface PlannedEvent extends EventPlan {
@@ -162,23 +160,22 @@ function* findBreakers(dialect: Dialect, keys: readonly Key[]): Verb<Map<string,
   return breakers;
 }
 
-export function* listTrips(
-  dialect: Dialect,
-  tenant: string,
-  flows: readonly string[],
-  since: number,
-): Verb<StoredTrip[]> {
-  const trips: StoredTrip[] = [];
-  for (const { list, params } of inLists(flows, dialect, 2))
-    trips.push(
-      ...(yield* query<StoredTrip>(
-        'SELECT flow_id, node_id, tripped_at AS at, tripped_by AS "limit", tripped_most AS "max" ' +
-          `FROM breakers WHERE tenant_id = ? AND tripped_at >= ? AND flow_id IN ${list} ORDER BY flow_id, node_id`,
-        [tenant, since, ...params],
-      )),
-    );
-  return trips;
-}
+/** The triggers of these flows that a circuit breaker has stopped since `since`. */
+export const listTrips = read(
+  "tenant",
+  function* (tenant: string, flows: readonly string[], since: number): Verb<StoredTrip[]> {
+    const trips: StoredTrip[] = [];
+    for (const { list, params } of inLists(flows, this.dialect, 2))
+      trips.push(
+        ...(yield* query<StoredTrip>(
+          'SELECT flow_id, node_id, tripped_at AS at, tripped_by AS "limit", tripped_most AS "max" ' +
+            `FROM breakers WHERE tenant_id = ? AND tripped_at >= ? AND flow_id IN ${list} ORDER BY flow_id, node_id`,
+          [tenant, since, ...params],
+        )),
+      );
+    return trips;
+  },
+);
 
 /** Deletes the breakers of triggers that no longer exist. Must be called after triggers are saved. */
 export function* deleteUnusedBreakers(tenant: string): Verb<void> {

@@ -1,11 +1,13 @@
 /** Stores the verdicts of the triggers on new events, and the runs that the events start. */
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
-import type { LaneLimit, TrippedTrigger } from "../../../kernel/store/run-store.ts";
+import type { NewEvent } from "../../../events/model.ts";
+import { PER_FULL_BYTE } from "../../../events/store/stored-size.ts";
 import { type Dialect, insert, type Value, type Verb } from "../../../kernel/store/sql.ts";
-import type { NewEvent } from "../../../kernel/store/store.ts";
+import type { LaneLimit } from "../../runs/model.ts";
 import { addRuns } from "../../runs/store/queue-runs.ts";
 import { markEventsPending, type updateEventStatus } from "../../runs/store/run-events.ts";
 import type { EndedRun } from "../../runs/store/run-usage.ts";
+import type { PlannedVerdict, TrippedTrigger } from "../model.ts";
 import { loadLoopGuard, type PlannedEvent } from "./breakers.ts";
 
 const VERDICT_COLUMNS = [
@@ -79,3 +81,24 @@ const skipReason = ({ max }: LaneLimit): Reason => ({
   holds: false,
   message: `skipped: its concurrency limit of ${max} ${max === 1 ? "run" : "runs"} was reached`,
 });
+
+/** The numbers of a verdict, and the headers of its row and of its index entries. */
+const VERDICT_BYTES = 40;
+/** The JSON of a reason without its texts. */
+const REASON_BYTES = 40;
+
+export function verdictBytes(
+  tenant: string,
+  eventId: string,
+  verdicts: readonly PlannedVerdict[],
+): number {
+  let bytes = 0;
+  for (const { flow_id, node_id, reasons, matched } of verdicts) {
+    const keys = tenant.length + eventId.length + flow_id.length + node_id.length;
+    // The id of the run is as long as that of the event.
+    bytes += VERDICT_BYTES + keys + (matched ? eventId.length : 0);
+    for (const { message, path } of reasons)
+      bytes += REASON_BYTES + message.length + (path?.length ?? 0);
+  }
+  return Math.round(PER_FULL_BYTE * bytes);
+}

@@ -1,18 +1,7 @@
-/** Compares events with triggers after they were stored. See matching-store.ts. */
+/** Compares events with triggers after they were stored. See flows/matching/model.ts. */
 
 import { notifyChanged } from "../../../events/store/claim-events.ts";
-import { verdictBytes } from "../../../events/store/stored-size.ts";
 import { lockTenants, type TenantHead } from "../../../kernel/store/lock-tenants.ts";
-import type {
-  ClaimedMatching,
-  DeferredMatch,
-  FinishedMatching,
-  MatchingClaim,
-  MatchingClaimRef,
-  MatchingRef,
-  MatchingResult,
-  TriggerKey,
-} from "../../../kernel/store/matching-store.ts";
 import {
   type Dialect,
   execute,
@@ -25,10 +14,21 @@ import {
   together,
   type Verb,
 } from "../../../kernel/store/sql.ts";
+import { read, write } from "../../../kernel/store/verb.ts";
 import { updateEventStatus } from "../../runs/store/run-events.ts";
 import { countEnded, type EndedRun } from "../../runs/store/run-usage.ts";
+import type {
+  ClaimedMatching,
+  DeferredMatch,
+  FinishedMatching,
+  MatchingClaim,
+  MatchingClaimRef,
+  MatchingRef,
+  MatchingResult,
+  TriggerKey,
+} from "../model.ts";
 import type { PlannedEvent } from "./breakers.ts";
-import { isOfConnection, storePlans } from "./event-plans.ts";
+import { isOfConnection, storePlans, verdictBytes } from "./event-plans.ts";
 
 const writeTriggers = (triggers: readonly TriggerKey[]): string =>
   JSON.stringify(triggers.map(({ flow_id, node_id }) => [flow_id, node_id]));
@@ -58,27 +58,34 @@ export function* deferMatching(dialect: Dialect, deferred: readonly DeferredEven
 /** A claim looks at this many tenants at most, so that it takes a bounded time. */
 const MAX_TENANTS = 32;
 
-export function* claimMatching(
-  dialect: Dialect,
-  { now, until, limit, after, room }: MatchingClaim,
-): Verb<{ claimed: ClaimedMatching[]; after: string }> {
-  const claimed: ClaimedMatching[] = [];
-  let tenant = after;
-  let isWrapped = after === "";
-  for (let looked = 0; looked < MAX_TENANTS && claimed.length < limit; looked += 1) {
-    const next = yield* first<{ tenant_id: string; due_at: number }>(
-      "SELECT tenant_id, due_at FROM matching_events WHERE tenant_id > ? ORDER BY tenant_id, due_at LIMIT 1",
-      [tenant],
-    );
-    if (!next && isWrapped) break;
-    isWrapped ||= !next;
-    tenant = next?.tenant_id ?? "";
-    const most = Math.min(limit - claimed.length, room(tenant));
-    if (next && next.due_at <= now && most > 0)
-      claimed.push(...(yield* claimOfTenant(dialect, tenant, { now, until, limit: most })));
-  }
-  return { claimed, after: tenant };
-}
+/** `after`: the last tenant that was served. */
+export const claimMatching = write(
+  "own",
+  function* ({
+    now,
+    until,
+    limit,
+    after,
+    room,
+  }: MatchingClaim): Verb<{ claimed: ClaimedMatching[]; after: string }> {
+    const claimed: ClaimedMatching[] = [];
+    let tenant = after;
+    let isWrapped = after === "";
+    for (let looked = 0; looked < MAX_TENANTS && claimed.length < limit; looked += 1) {
+      const next = yield* first<{ tenant_id: string; due_at: number }>(
+        "SELECT tenant_id, due_at FROM matching_events WHERE tenant_id > ? ORDER BY tenant_id, due_at LIMIT 1",
+        [tenant],
+      );
+      if (!next && isWrapped) break;
+      isWrapped ||= !next;
+      tenant = next?.tenant_id ?? "";
+      const most = Math.min(limit - claimed.length, room(tenant));
+      if (next && next.due_at <= now && most > 0)
+        claimed.push(...(yield* claimOfTenant(this.dialect, tenant, { now, until, limit: most })));
+    }
+    return { claimed, after: tenant };
+  },
+);
 
 function* claimOfTenant(
   dialect: Dialect,
@@ -168,10 +175,11 @@ function* findStale(
   return stale;
 }
 
-export function* finishMatching(
-  dialect: Dialect,
-  finished: readonly FinishedMatching[],
-): Verb<MatchingResult[]> {
+/** Stores verdicts and runs of events in one transaction, and returns one result per event. */
+export const finishMatching = write("own", function* (finished: readonly FinishedMatching[]): Verb<
+  MatchingResult[]
+> {
+  const { dialect } = this;
   const heads = yield* lockTenants(
     dialect,
     finished.map(({ tenant }) => tenant),
@@ -205,7 +213,7 @@ export function* finishMatching(
       tripped: tripped.filter(({ event_id }) => event_id === event.id),
     };
   });
-}
+});
 
 /** Adds the verdicts to the stored bytes of their events. */
 function* countVerdicts(planned: readonly PlannedEvent[]): Verb<void> {
@@ -243,46 +251,52 @@ function* saveStatus(dialect: Dialect, planned: readonly PlannedEvent[]): Verb<v
   }
 }
 
-export function* moveMatching(
-  dialect: Dialect,
-  claims: readonly MatchingClaimRef[],
-  due: number,
-): Verb<void> {
-  yield* lockTenants(
-    dialect,
-    claims.map(({ tenant }) => tenant),
-  );
-  yield* together(
-    claims.map(({ tenant, id, attempts }) =>
-      execute(
-        "UPDATE matching_events SET due_at = ? WHERE tenant_id = ? AND event_id = ? AND attempts = ?",
-        [due, tenant, id, attempts],
+/**
+ * Moves the end of claims that are still held: to now, to release them, or to later, to renew them.
+ */
+export const moveMatching = write(
+  "own",
+  function* (claims: readonly MatchingClaimRef[], due: number): Verb<void> {
+    yield* lockTenants(
+      this.dialect,
+      claims.map(({ tenant }) => tenant),
+    );
+    yield* together(
+      claims.map(({ tenant, id, attempts }) =>
+        execute(
+          "UPDATE matching_events SET due_at = ? WHERE tenant_id = ? AND event_id = ? AND attempts = ?",
+          [due, tenant, id, attempts],
+        ),
       ),
-    ),
-  );
-  if (claims.length > 0) yield* notify({ topic: "matching", due });
-}
+    );
+    if (claims.length > 0) yield* notify({ topic: "matching", due });
+  },
+);
 
 /** The triggers that are not compared with the event yet. */
-export function* listDeferred(tenant: string, event: string): Verb<TriggerKey[]> {
+export const listDeferred = read("tenant", function* (tenant: string, event: string): Verb<
+  TriggerKey[]
+> {
   const row = yield* first<{ triggers: string }>(
     "SELECT triggers FROM matching_events WHERE tenant_id = ? AND event_id = ?",
     [tenant, event],
   );
   return row ? readTriggers(row.triggers) : [];
-}
+});
 
-export function* nextMatchingDue(): Verb<number | null> {
+/** When the next event can be claimed; null if there is none. */
+export const nextMatchingDue = read("own", function* (): Verb<number | null> {
   const row = yield* first<{ due: number | null }>(
     "SELECT min(due_at) AS due FROM matching_events",
   );
   return row?.due ?? null;
-}
+});
 
-export function* countMatching(max: number): Verb<number> {
+/** The number of events that are not matched yet. The count stops at `max`. */
+export const countMatching = read("own", function* (max: number): Verb<number> {
   const row = yield* first<{ count: number }>(
     "SELECT count(*) AS count FROM (SELECT 1 AS one FROM matching_events LIMIT ?) counted",
     [max],
   );
   return row?.count ?? 0;
-}
+});

@@ -1,6 +1,6 @@
 /** Tests that a run with a deferred start is stored late, but before its first effect. */
 import { expect } from "vitest";
-import type { Store } from "../../../kernel/store/store.ts";
+import type { Store } from "../../../store.ts";
 import type { It } from "../contract.ts";
 import { edges, gate, HOUR, node, probe, start, systemTimers, TENANT } from "./fixture.ts";
 

@@ -2,9 +2,9 @@
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { expect } from "vitest";
 import { allSteps } from "../../../kernel/store/contract/run-sample.ts";
-import type { RunProgress, WrittenStep } from "../../../kernel/store/run-store.ts";
-import type { Store } from "../../../kernel/store/store.ts";
+import type { Store } from "../../../store.ts";
 import type { It } from "../contract.ts";
+import type { RunProgress, WrittenStep } from "../model.ts";
 import { edges, gate, node, probe, start, TENANT, withSavedSteps } from "./fixture.ts";
 
 export function executionContract(it: It): void {

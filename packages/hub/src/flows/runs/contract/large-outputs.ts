@@ -1,8 +1,8 @@
 /** Tests that large outputs are loaded for the nodes that read them, even after a crash. */
 import { parseIfLarge } from "@signalbox/rules/large-json.ts";
 import { expect } from "vitest";
-import type { WrittenStep } from "../../../kernel/store/run-store.ts";
 import type { It } from "../contract.ts";
+import type { WrittenStep } from "../model.ts";
 import { edges, gate, HOUR, node, probe, start } from "./fixture.ts";
 
 /** Outputs a list of about 100 kB whose items are `text`. */

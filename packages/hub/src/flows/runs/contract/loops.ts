@@ -2,13 +2,13 @@
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { expect } from "vitest";
 import { createLargeReads } from "../../../events/inbox/large-reads.ts";
+import type { NewEvent } from "../../../events/model.ts";
 import { createIds } from "../../../kernel/lib/ids.ts";
-import type { TrippedTrigger } from "../../../kernel/store/run-store.ts";
-import type { NewEvent } from "../../../kernel/store/store.ts";
 import { createAppend } from "../../../pipeline.ts";
 import { OWN_SOURCE } from "../../matching/event-input.ts";
 import { createExplainer } from "../../matching/explain.ts";
 import { createMatcher } from "../../matching/matcher.ts";
+import type { TrippedTrigger } from "../../matching/model.ts";
 import type { It } from "../contract.ts";
 import { createNodeServices } from "../node-services.ts";
 import { noAgent } from "../test-agent.ts";

@@ -3,8 +3,8 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import { expect } from "vitest";
 import { MASK } from "../../../kernel/lib/mask.ts";
 import { allSteps } from "../../../kernel/store/contract/run-sample.ts";
-import { TERMINAL_STATUSES } from "../../../kernel/store/run-store.ts";
 import type { It } from "../contract.ts";
+import { TERMINAL_STATUSES } from "../model.ts";
 import { edges, type Fixture, HOUR, node, start, TENANT } from "./fixture.ts";
 
 const parts = (config: JsonObject = {}) =>

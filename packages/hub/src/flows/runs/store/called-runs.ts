@@ -1,6 +1,7 @@
 /** Runs that were called by other runs: their progress, and their cancellation when the caller ends. */
-import { openStepError } from "../../../kernel/store/run-store.ts";
+
 import { type Dialect, inLists, notify, query, type Verb } from "../../../kernel/store/sql.ts";
+import { openStepError } from "../model.ts";
 import { closeSteps } from "./close-steps.ts";
 import { notifyEnded } from "./notify-ended.ts";
 import type { RunRow } from "./run-rows.ts";

@@ -1,12 +1,6 @@
 /** Leases of runs: workers claim, renew and release them. */
+
 import { type MaybeLarge, parseUnlessLarge } from "@signalbox/rules/large-json.ts";
-import type {
-  ClaimDraft,
-  ClaimedRun,
-  ClaimShares,
-  RunLease,
-  StepRef,
-} from "../../../kernel/store/run-store.ts";
 import {
   both,
   type Dialect,
@@ -18,6 +12,8 @@ import {
   type Verb,
 } from "../../../kernel/store/sql.ts";
 import type { StoreCache } from "../../../kernel/store/store-cache.ts";
+import { read, write, writeThenRead } from "../../../kernel/store/verb.ts";
+import type { ClaimDraft, ClaimedRun, ClaimShares, RunLease, StepRef } from "../model.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { notifyEnded } from "./notify-ended.ts";
@@ -66,24 +62,28 @@ const MAX_IDLE_CLAIMS = 10;
 const MAX_SHARED_CLAIMS = 2;
 
 /**
+ * Claims runs that are due or whose lease has expired. Tenants, the apps of a tenant and the flows of an
+ * app are served round robin, and get no more than `shares` allow. A run that
+ * was claimed many times without progress fails. May return fewer runs than are due: if other workers
+ * claim at the same time, or because a run that may have crashed its worker is claimed alone. Then
+ * `nextDue` returns a past time.
+ *
  * The steps are loaded after the claim has committed: if loading them crashes the worker, the claim
  * still counts.
  */
-export function* claimRuns(
-  dialect: Dialect,
-  cache: StoreCache,
-  lease: RunLease,
-  limit: number,
-  shares: ClaimShares,
-): Verb<Reads<ClaimedRun[]>> {
-  const { expired, ended, suspect } = yield* requeueExpired(dialect, lease, limit);
-  const claimed = suspect
-    ? [suspect]
-    : yield* claimDue({ dialect, lease, draft: shares.draft() }, limit);
-  yield* updateEventStatus(dialect, [...expired, ...claimed]);
-  yield* countEnded(dialect, ended);
-  return hydrate(cache, claimed);
-}
+export const claimRuns = writeThenRead(
+  "own",
+  function* (lease: RunLease, limit: number, shares: ClaimShares): Verb<Reads<ClaimedRun[]>> {
+    const { dialect } = this;
+    const { expired, ended, suspect } = yield* requeueExpired(dialect, lease, limit);
+    const claimed = suspect
+      ? [suspect]
+      : yield* claimDue({ dialect, lease, draft: shares.draft() }, limit);
+    yield* updateEventStatus(dialect, [...expired, ...claimed]);
+    yield* countEnded(dialect, ended);
+    return hydrate(this.cache, claimed);
+  },
+);
 
 interface Claim {
   dialect: Dialect;
@@ -510,39 +510,51 @@ function* readSteps(stored: StoredSteps): Verb<void> {
   stored.hasMore = rows.length === limit;
 }
 
-export function* loadOutput(run: string, { node_id, item, attempt }: StepRef): Verb<MaybeLarge> {
-  const found = yield* first<{ output: string }>(
-    "SELECT output FROM steps WHERE run_id = ? AND node_id = ? AND item = ? AND attempt = ?",
-    [run, node_id, item, attempt],
-  );
-  if (!found) throw new Error(`The run ${run} has no step ${node_id} ${item} ${attempt}.`);
-  return parseUnlessLarge(found.output);
-}
+/** The output of a step of a run that the caller has claimed. Rejects if there is no such step. */
+export const loadOutput = read(
+  "own",
+  function* (run: string, { node_id, item, attempt }: StepRef): Verb<MaybeLarge> {
+    const found = yield* first<{ output: string }>(
+      "SELECT output FROM steps WHERE run_id = ? AND node_id = ? AND item = ? AND attempt = ?",
+      [run, node_id, item, attempt],
+    );
+    if (!found) throw new Error(`The run ${run} has no step ${node_id} ${item} ${attempt}.`);
+    return parseUnlessLarge(found.output);
+  },
+);
 
-export function* renewRuns(
-  dialect: Dialect,
-  { worker, until }: RunLease,
-  runs: readonly string[],
-): Verb<{ renewed: string[]; cancelRequested: string[] }> {
-  const renewed: string[] = [];
-  const cancelRequested: string[] = [];
-  for (const { list, params } of inLists([...runs].sort(), dialect, 2))
-    for (const { id, cancel_asked } of yield* query<{ id: string; cancel_asked: number }>(
-      `WITH leased AS MATERIALIZED (SELECT id FROM runs WHERE id IN ${list} AND worker = ? ` +
-        `AND status = 'running' ORDER BY id${dialect.forUpdate}) ` +
-        "UPDATE runs SET lease_until = ? WHERE id IN (SELECT id FROM leased) RETURNING id, cancel_asked",
-      [...params, worker, until],
-    )) {
-      renewed.push(id);
-      if (cancel_asked === 1) cancelRequested.push(id);
-    }
-  return { renewed, cancelRequested };
-}
+/**
+ * Extends the leases of those `runs` that `worker` still has, and of no other runs. An expired lease is
+ * extended too, unless another worker has claimed or requeued the run. Returns the runs whose leases were extended,
+ * and those of them for which a cancellation was requested.
+ */
+export const renewRuns = write(
+  "own",
+  function* (
+    { worker, until }: RunLease,
+    runs: readonly string[],
+  ): Verb<{ renewed: string[]; cancelRequested: string[] }> {
+    const renewed: string[] = [];
+    const cancelRequested: string[] = [];
+    for (const { list, params } of inLists([...runs].sort(), this.dialect, 2))
+      for (const { id, cancel_asked } of yield* query<{ id: string; cancel_asked: number }>(
+        `WITH leased AS MATERIALIZED (SELECT id FROM runs WHERE id IN ${list} AND worker = ? ` +
+          `AND status = 'running' ORDER BY id${this.dialect.forUpdate}) ` +
+          "UPDATE runs SET lease_until = ? WHERE id IN (SELECT id FROM leased) RETURNING id, cancel_asked",
+        [...params, worker, until],
+      )) {
+        renewed.push(id);
+        if (cancel_asked === 1) cancelRequested.push(id);
+      }
+    return { renewed, cancelRequested };
+  },
+);
 
-export function* releaseRuns(dialect: Dialect, worker: string, now: number): Verb<void> {
+/** Returns the worker's runs to the queue, so that other workers can claim them immediately. */
+export const releaseRuns = write("own", function* (worker: string, now: number): Verb<void> {
   const rows = yield* query<RunRow>(
     "WITH leased AS MATERIALIZED (SELECT id FROM runs WHERE worker = ? AND status = 'running' " +
-      `ORDER BY id${dialect.forUpdate}) ` +
+      `ORDER BY id${this.dialect.forUpdate}) ` +
       // A worker that releases a run has not crashed, so the claim does not count.
       "UPDATE runs SET status = 'queued', worker = NULL, " +
       "idle_claims = CASE WHEN idle_claims > 0 THEN idle_claims - 1 ELSE 0 END " +
@@ -552,10 +564,14 @@ export function* releaseRuns(dialect: Dialect, worker: string, now: number): Ver
   const dueTimes: DueTimes = new Map();
   for (const row of rows) addDueTime(dueTimes, row, now);
   yield* saveDueTimes(dueTimes);
-  yield* updateEventStatus(dialect, rows);
-}
+  yield* updateEventStatus(this.dialect, rows);
+});
 
-export function* nextDue(after?: number): Verb<number | null> {
+/**
+ * The time when the next run is due or the next lease expires; null if there is neither. With `after`,
+ * flows with runs that are due earlier are left out.
+ */
+export const nextDue = read("own", function* (after?: number): Verb<number | null> {
   const queued = yield* first<{ at: number | null }>(
     after === undefined
       ? "SELECT min(due_at) AS at FROM queues"
@@ -567,4 +583,4 @@ export function* nextDue(after?: number): Verb<number | null> {
   );
   const times = [queued?.at, leased?.at].filter((at) => at != null);
   return times.length === 0 ? null : Math.min(...times);
-}
+});

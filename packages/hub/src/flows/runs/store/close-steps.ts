@@ -1,5 +1,5 @@
-import type { RunError } from "../../../kernel/store/run-store.ts";
 import { query, type Verb } from "../../../kernel/store/sql.ts";
+import type { RunError } from "../model.ts";
 
 /** Fails the steps of an ended run that have not ended. Returns the ids of their nodes. */
 export function* closeSteps(

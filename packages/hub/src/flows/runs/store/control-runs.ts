@@ -1,6 +1,8 @@
 /** Cancels and retries runs, for users and other runs. */
-import { openStepError, type Run, TERMINAL_STATUSES } from "../../../kernel/store/run-store.ts";
+
 import { type Dialect, first, notify, query, type Verb } from "../../../kernel/store/sql.ts";
+import { write } from "../../../kernel/store/verb.ts";
+import { openStepError, type Run, TERMINAL_STATUSES } from "../model.ts";
 import { cancelCalledRuns } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { notifyEnded } from "./notify-ended.ts";
@@ -10,12 +12,14 @@ import { addDueTime, admitNext, type DueTimes, lockQueues, saveDueTimes } from "
 import { RUN_FIELDS, type RunRow } from "./run-rows.ts";
 import { type CountedRun, countEnded, discountRuns, SET_STORED } from "./run-usage.ts";
 
-export function* cancelRun(
-  dialect: Dialect,
-  tenant: string,
-  id: string,
-  at: number,
-): Verb<Run | undefined> {
+/**
+ * Cancels the run; if a worker executes it, requests the cancellation. Returns the run
+ * as `previewRun` does; undefined if it has ended or does not exist.
+ */
+export const cancelRun = write("tenant", function* (tenant: string, id: string, at: number): Verb<
+  Run | undefined
+> {
+  const { dialect } = this;
   const row = yield* lockRun(dialect, tenant, id);
   if (!row || TERMINAL_STATUSES.includes(row.status)) return undefined;
   if (row.status === "running") {
@@ -37,16 +41,17 @@ export function* cancelRun(
     yield* updateEventStatus(dialect, [row]);
     yield* countEnded(dialect, [row, ...called]);
   }
-  return yield* previewRun(tenant, id);
-}
+  return yield* previewRun.call(this, tenant, id);
+});
 
-export function* retryRun(
-  dialect: Dialect,
-  tenant: string,
-  id: string,
-  at: number,
-): Verb<Run | undefined> {
-  const row = yield* lockRun(dialect, tenant, id);
+/**
+ * Continues a failed or cancelled run at the steps that failed or did not end. Other steps are not
+ * repeated. Returns the run as `previewRun` does; undefined if it does not exist or has another status.
+ */
+export const retryRun = write("tenant", function* (tenant: string, id: string, at: number): Verb<
+  Run | undefined
+> {
+  const row = yield* lockRun(this.dialect, tenant, id);
   if (row?.status !== "failed" && row?.status !== "cancelled") return undefined;
   if (row.worker === REMOVED_BY_RETENTION) return undefined;
   const counted = yield* query<CountedRun>("SELECT tenant_id, stored FROM runs WHERE id = ?", [id]);
@@ -64,17 +69,21 @@ export function* retryRun(
   const dueTimes: DueTimes = new Map();
   addDueTime(dueTimes, row, at);
   yield* saveDueTimes(dueTimes);
-  yield* updateEventStatus(dialect, [row]);
+  yield* updateEventStatus(this.dialect, [row]);
   yield* discountRuns(counted);
-  return yield* previewRun(tenant, id);
-}
+  return yield* previewRun.call(this, tenant, id);
+});
 
-export function* enableStepNotices(tenant: string, id: string, until: number): Verb<void> {
-  yield* query(
-    "UPDATE runs SET followed_until = ? WHERE id = ? AND tenant_id = ? AND followed_until < ?",
-    [until, id, tenant, until],
-  );
-}
+/** Enables `run_steps` notices for this run until `until`. */
+export const enableStepNotices = write(
+  "tenant",
+  function* (tenant: string, id: string, until: number): Verb<void> {
+    yield* query(
+      "UPDATE runs SET followed_until = ? WHERE id = ? AND tenant_id = ? AND followed_until < ?",
+      [until, id, tenant, until],
+    );
+  },
+);
 
 function* lockRun(dialect: Dialect, tenant: string, id: string): Verb<RunRow | undefined> {
   return yield* first<RunRow>(

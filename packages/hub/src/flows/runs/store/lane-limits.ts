@@ -2,8 +2,9 @@
  * Applies `WhenFull` to new runs whose lane has reached its limit. The caller must have locked the rows
  * of the tenants, so that no other transaction adds runs.
  */
-import type { NewRun, RunError } from "../../../kernel/store/run-store.ts";
+
 import { type Dialect, execute, inLists, query, type Verb } from "../../../kernel/store/sql.ts";
+import type { NewRun, RunError } from "../model.ts";
 import { notifyEnded } from "./notify-ended.ts";
 import { ADMIT, addDueTime, type DueTimes } from "./run-queues.ts";
 import type { RunRow } from "./run-rows.ts";

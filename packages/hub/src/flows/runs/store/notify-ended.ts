@@ -1,5 +1,5 @@
-import type { EndStatus } from "../../../kernel/store/run-store.ts";
 import { notify, type Verb } from "../../../kernel/store/sql.ts";
+import type { EndStatus } from "../model.ts";
 import type { RunRow } from "./run-rows.ts";
 
 export function* notifyEnded(

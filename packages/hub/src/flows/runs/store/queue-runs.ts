@@ -1,17 +1,8 @@
 /** Creates runs: queued for any worker, gathered into a run that has not started, or started directly. */
+
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { writeJson } from "@signalbox/rules/large-json.ts";
 import { lockOrCreateTenants } from "../../../kernel/store/lock-tenants.ts";
-import type {
-  ClaimedRun,
-  Gathered,
-  ImmediateRun,
-  LaneRun,
-  LaneStart,
-  NewRun,
-  RunLease,
-  RunProgress,
-} from "../../../kernel/store/run-store.ts";
 import {
   type Dialect,
   execute,
@@ -23,7 +14,18 @@ import {
   type Verb,
 } from "../../../kernel/store/sql.ts";
 import type { StoreCache } from "../../../kernel/store/store-cache.ts";
+import { read, write } from "../../../kernel/store/verb.ts";
 import type { LoopGuard } from "../../matching/store/breakers.ts";
+import type {
+  ClaimedRun,
+  Gathered,
+  ImmediateRun,
+  LaneRun,
+  LaneStart,
+  NewRun,
+  RunLease,
+  RunProgress,
+} from "../model.ts";
 import { readGraph } from "./claim-runs.ts";
 import { admitsRun, canStartNow, type LaneOccupancy, replaceWaiting } from "./lane-limits.ts";
 import { linkEvents, updateEventStatus } from "./run-events.ts";
@@ -44,7 +46,14 @@ interface PendingRun {
 /** The maximum size of the gathered inputs as JSON. Further inputs are only counted. */
 const MAX_GATHERED_CHARS = 200_000;
 
-export function* queueRuns(dialect: Dialect, runs: readonly NewRun[]): Verb<(string | null)[]> {
+/**
+ * Queues runs for any worker. Returns one id for each: of the new run, of the existing run with the
+ * same key, or of the run that gathered the input. Null if the run was skipped; see `WhenFull`.
+ */
+export const queueRuns = write("combined", function* (runs: readonly NewRun[]): Verb<
+  (string | null)[]
+> {
+  const { dialect } = this;
   const [earliest] = runs;
   if (!earliest) return [];
   yield* lockOrCreateTenants(
@@ -56,7 +65,7 @@ export function* queueRuns(dialect: Dialect, runs: readonly NewRun[]): Verb<(str
   const ids = yield* addRuns(dialect, runs, { ended });
   yield* countEnded(dialect, ended);
   return ids;
-}
+});
 
 interface AddOptions {
   /** The runs that were replaced are added to it. The caller counts their bytes. */
@@ -135,12 +144,11 @@ export function* addRuns(
   return ids;
 }
 
-export function* startRun(
-  dialect: Dialect,
-  cache: StoreCache,
-  immediateRun: ImmediateRun,
-  lease: RunLease,
-): Verb<ClaimedRun | undefined> {
+/** Stores a run and claims it for the caller. Undefined if a run with the same key exists. */
+export const startRun = write("own", function* (immediateRun: ImmediateRun, lease: RunLease): Verb<
+  ClaimedRun | undefined
+> {
+  const { dialect } = this;
   const run: NewRun = { ...immediateRun, due_at: lease.now, limit: undefined, gather: undefined };
   if (run.key !== undefined) {
     yield* lockOrCreateTenants(dialect, [run.tenant], run.at);
@@ -149,69 +157,73 @@ export function* startRun(
   yield* insertRunning([{ run, lease }]);
   yield* linkEvents([run]);
   yield* updateEventStatus(dialect, [run]);
-  return yield* readStarted(cache, run);
-}
+  return yield* readStarted(this.cache, run);
+});
 
-export function* prepareRun(
-  cache: StoreCache,
-  { at, ...run }: ImmediateRun,
-  { worker, now }: RunLease,
-): Verb<ClaimedRun> {
-  return {
-    run: {
-      ...run,
-      chain: run.chain ?? [],
-      key: run.key ?? null,
-      status: "running",
-      due_at: now,
-      output: null,
-      error: null,
-      cancel_requested: false,
-      worker,
-      claims: 1,
-      gathered: [],
-      gathered_count: 0,
-      created_at: at,
-      started_at: now,
-      finished_at: null,
-    },
-    graph: yield* readGraph(cache, run),
-    steps: [],
-    bytes: 0,
-  };
-}
+/** Returns what `startRun` would return, but stores nothing; see `RunProgress.start`. */
+export const prepareRun = read(
+  "own",
+  function* ({ at, ...run }: ImmediateRun, { worker, now }: RunLease): Verb<ClaimedRun> {
+    return {
+      run: {
+        ...run,
+        chain: run.chain ?? [],
+        key: run.key ?? null,
+        status: "running",
+        due_at: now,
+        output: null,
+        error: null,
+        cancel_requested: false,
+        worker,
+        claims: 1,
+        gathered: [],
+        gathered_count: 0,
+        created_at: at,
+        started_at: now,
+        finished_at: null,
+      },
+      graph: yield* readGraph(this.cache, run),
+      steps: [],
+      bytes: 0,
+    };
+  },
+);
 
 /** Inserts runs as `startRun` does. Ignores runs that are stored already. */
 export function* insertStarted(starts: readonly Start[]): Verb<void> {
   yield* insertRunning(starts, "ON CONFLICT (id) DO NOTHING");
 }
 
-export function* startInLane(
-  dialect: Dialect,
-  cache: StoreCache,
-  laneRun: LaneRun,
-  lease: RunLease,
-): Verb<LaneStart> {
-  const run: NewRun = { ...laneRun, due_at: lease.now, gather: undefined };
-  const { tenant } = run;
-  yield* lockOrCreateTenants(dialect, [tenant], run.at);
-  const [existing] = (yield* findExisting(dialect, [run])).values();
-  if (existing !== undefined) return { outcome: "queued", id: existing };
-  if (!(yield* admitsRun(new Map(), run))) return { outcome: "full" };
-  const dueTimes: DueTimes = new Map();
-  // Before the queue is locked: a transaction that has locked a queue must not wait for a run.
-  const replaced = yield* replaceWaiting(dialect, [run], dueTimes);
-  yield* lockQueues(dialect, [tenant]);
-  const isFree = yield* canStartNow(run, lease.now);
-  if (isFree) yield* insertRunning([{ run, lease }]);
-  else yield* insert("runs", RUN_COLUMNS, [runValues(run, newPending(run), "held")]);
-  yield* linkEvents([run]);
-  yield* saveDueTimes(dueTimes);
-  yield* updateEventStatus(dialect, [run, ...replaced]);
-  yield* countEnded(dialect, replaced);
-  const claimed = isFree ? yield* readStarted(cache, run) : undefined;
-  return claimed ? { outcome: "started", claimed } : { outcome: "queued", id: run.id };
-}
+/**
+ * Stores a run for a client that waits for the result, and claims it if its lane is below its
+ * limit. Otherwise the run is held, and later admitted ahead of the tenant's queued runs; with
+ * `whenFull: "skip"` it is not stored.
+ */
+export const startInLane = write(
+  "own",
+  function* (laneRun: LaneRun, lease: RunLease): Verb<LaneStart> {
+    const { dialect } = this;
+    const run: NewRun = { ...laneRun, due_at: lease.now, gather: undefined };
+    const { tenant } = run;
+    yield* lockOrCreateTenants(dialect, [tenant], run.at);
+    const [existing] = (yield* findExisting(dialect, [run])).values();
+    if (existing !== undefined) return { outcome: "queued", id: existing };
+    if (!(yield* admitsRun(new Map(), run))) return { outcome: "full" };
+    const dueTimes: DueTimes = new Map();
+    // Before the queue is locked: a transaction that has locked a queue must not wait for a run.
+    const replaced = yield* replaceWaiting(dialect, [run], dueTimes);
+    yield* lockQueues(dialect, [tenant]);
+    const isFree = yield* canStartNow(run, lease.now);
+    if (isFree) yield* insertRunning([{ run, lease }]);
+    else yield* insert("runs", RUN_COLUMNS, [runValues(run, newPending(run), "held")]);
+    yield* linkEvents([run]);
+    yield* saveDueTimes(dueTimes);
+    yield* updateEventStatus(dialect, [run, ...replaced]);
+    yield* countEnded(dialect, replaced);
+    const claimed = isFree ? yield* readStarted(this.cache, run) : undefined;
+    return claimed ? { outcome: "started", claimed } : { outcome: "queued", id: run.id };
+  },
+);
 
 type Start = NonNullable<RunProgress["start"]>;
 

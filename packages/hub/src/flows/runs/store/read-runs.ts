@@ -1,6 +1,18 @@
 /** Reads of runs, steps and verdicts, and the retention of runs. */
-import type { TriggerPage } from "../../../kernel/store/flow-store.ts";
+
 import type { Page } from "../../../kernel/store/page.ts";
+import {
+  type Dialect,
+  first,
+  inLists,
+  query,
+  type Value,
+  type Verb,
+} from "../../../kernel/store/sql.ts";
+import { read, write } from "../../../kernel/store/verb.ts";
+import type { StoredVerdict } from "../../matching/model.ts";
+import type { TriggerPage } from "../../model.ts";
+import { partOf } from "../../store/triggers.ts";
 import {
   RUN_STATUSES,
   type Run,
@@ -10,18 +22,8 @@ import {
   type RunSummary,
   type StepPage,
   type StepQuery,
-  type StoredVerdict,
   type ValueKey,
-} from "../../../kernel/store/run-store.ts";
-import {
-  type Dialect,
-  first,
-  inLists,
-  query,
-  type Value,
-  type Verb,
-} from "../../../kernel/store/sql.ts";
-import { partOf } from "../../store/triggers.ts";
+} from "../model.ts";
 import {
   RUN_FIELDS,
   RUN_PREVIEW_FIELDS,
@@ -36,29 +38,34 @@ import {
 } from "./run-rows.ts";
 import { type CountedRun, discountRuns } from "./run-usage.ts";
 
-export function* getRun(tenant: string, id: string): Verb<Run | undefined> {
+export const getRun = read("tenant", function* (tenant: string, id: string): Verb<Run | undefined> {
   const row = yield* first<RunRow>(
     `SELECT ${RUN_FIELDS} FROM runs WHERE id = ? AND tenant_id = ?`,
     [id, tenant],
   );
   return row && toRun(row);
-}
+});
 
-export function* previewRun(tenant: string, id: string): Verb<Run | undefined> {
+/** Like `getRun`, with a `Preview` in place of a large input or output, and without `gathered`. */
+export const previewRun = read("tenant", function* (tenant: string, id: string): Verb<
+  Run | undefined
+> {
   const row = yield* first<RunPreviewRow>(
     `SELECT ${RUN_PREVIEW_FIELDS} FROM runs WHERE id = ? AND tenant_id = ?`,
     [id, tenant],
   );
   return row && toRunPreview(row);
-}
+});
 
-export function* findRun(tenant: string, key: string): Verb<Run | undefined> {
+export const findRun = read("tenant", function* (tenant: string, key: string): Verb<
+  Run | undefined
+> {
   const row = yield* first<RunRow>(
     `SELECT ${RUN_FIELDS} FROM runs WHERE tenant_id = ? AND run_key = ?`,
     [tenant, key],
   );
   return row && toRun(row);
-}
+});
 
 /** The filters of a list that have an index. */
 const filtersOf = ({ token, flow, app, status }: RunQuery) =>
@@ -88,7 +95,8 @@ function conditionsOf(wanted: RunQuery) {
   return { and, params, select };
 }
 
-export function* listRuns(wanted: RunQuery): Verb<Run[]> {
+/** Returns runs as `previewRun` does, the newest first. */
+export const listRuns = read("tenant", function* (wanted: RunQuery): Verb<Run[]> {
   const { and, params, select } = conditionsOf(wanted);
   for (const { column, value } of filtersOf(wanted)) and(`${column} = ?`, value);
   const rows = yield* query<RunPreviewRow>(`${select(RUN_PREVIEW_FIELDS)}?`, [
@@ -96,7 +104,7 @@ export function* listRuns(wanted: RunQuery): Verb<Run[]> {
     wanted.limit,
   ]);
   return rows.map(toRunPreview);
-}
+});
 
 const SUMMARY_FIELDS =
   "r.id, r.tenant_id, r.app, r.flow_id, r.version, r.trigger_node, r.cause, r.event_id, r.parent_run, r.status, r.due_at, " +
@@ -116,8 +124,15 @@ const toSummary = ({ tenant_id, error, ...row }: SummaryRow): RunSummary => ({
 /** The number of runs that a page with several filters scans. */
 const SCAN_LIMIT = 2_000;
 
-/** The first filter selects a bounded part of the runs by its index. The others only test these runs. */
-export function* listRunSummaries(wanted: RunQuery): Verb<Page<RunSummary, string>> {
+/**
+ * The newest run comes first. A page with several filters, or with `cause`, reads a bounded part of the
+ * runs, and may have fewer items than `limit`.
+ *
+ * The first filter selects a bounded part of the runs by its index. The others only test these runs.
+ */
+export const listRunSummaries = read("tenant", function* (wanted: RunQuery): Verb<
+  Page<RunSummary, string>
+> {
   const { and, params, select } = conditionsOf(wanted);
   const { event, cause, limit } = wanted;
   const filters = filtersOf(wanted);
@@ -136,15 +151,14 @@ export function* listRunSummaries(wanted: RunQuery): Verb<Page<RunSummary, strin
   const rows = yield* query<SummaryRow>(`${select(SUMMARY_FIELDS)}?`, [...params, limit + 1]);
   const items = rows.slice(0, limit).map(toSummary);
   return { items, next: (rows.length > limit ? items.at(-1)?.id : end) ?? null };
-}
+});
 
-export function* lastRuns(
-  dialect: Dialect,
-  tenant: string,
-  flows: readonly string[],
-): Verb<RunSummary[]> {
+/** Returns the newest run of each flow that has runs. */
+export const lastRuns = read("tenant", function* (tenant: string, flows: readonly string[]): Verb<
+  RunSummary[]
+> {
   const runs: string[] = [];
-  for (const { list, params } of inLists(flows, dialect, 2))
+  for (const { list, params } of inLists(flows, this.dialect, 2))
     for (const { run } of yield* query<{ run: string | null }>(
       "SELECT (SELECT r.id FROM runs r WHERE r.tenant_id = ? AND r.flow_id = f.id ORDER BY r.id DESC LIMIT 1) AS run " +
         `FROM flows f WHERE f.id IN ${list} AND f.tenant_id = ?`,
@@ -152,7 +166,7 @@ export function* lastRuns(
     ))
       if (run !== null) runs.push(run);
   const summaries: RunSummary[] = [];
-  for (const { list, params } of inLists([...new Set(runs)], dialect, 0))
+  for (const { list, params } of inLists([...new Set(runs)], this.dialect, 0))
     summaries.push(
       ...(yield* query<SummaryRow>(
         `SELECT ${SUMMARY_FIELDS} FROM runs r WHERE r.id IN ${list}`,
@@ -160,100 +174,103 @@ export function* lastRuns(
       )).map(toSummary),
     );
   return summaries;
-}
+});
 
-export function* countRunsByPeriod(
-  tenant: string,
-  since: string,
-  digits: number,
-  max: number,
-): Verb<RunCount[]> {
-  const counts: RunCount[] = [];
-  for (const status of RUN_STATUSES)
-    for (const { prefix, count } of yield* query<{ prefix: string; count: number }>(
-      "SELECT prefix, count(*) AS count FROM (SELECT substr(id, 1, ?) AS prefix FROM runs " +
-        "WHERE tenant_id = ? AND status = ? AND id >= ? ORDER BY id DESC LIMIT ?) AS picked GROUP BY prefix",
-      [digits, tenant, status, since, max],
-    ))
-      counts.push({ prefix, status, count: Number(count) });
-  return counts;
-}
+/**
+ * Counts the runs whose id is at least `since`, by status and by the first `digits` characters of
+ * their ids. Of each status, at most the newest `max` runs are counted.
+ */
+export const countRunsByPeriod = read(
+  "tenant",
+  function* (tenant: string, since: string, digits: number, max: number): Verb<RunCount[]> {
+    const counts: RunCount[] = [];
+    for (const status of RUN_STATUSES)
+      for (const { prefix, count } of yield* query<{ prefix: string; count: number }>(
+        "SELECT prefix, count(*) AS count FROM (SELECT substr(id, 1, ?) AS prefix FROM runs " +
+          "WHERE tenant_id = ? AND status = ? AND id >= ? ORDER BY id DESC LIMIT ?) AS picked GROUP BY prefix",
+        [digits, tenant, status, since, max],
+      ))
+        counts.push({ prefix, status, count: Number(count) });
+    return counts;
+  },
+);
 
-export const listRunTimes = (
-  tenant: string,
-  since: string,
-  limit: number,
-): Verb<{ id: string; created_at: number; started_at: number; finished_at: number }[]> =>
-  query(
+/** The times of the newest runs that succeeded and whose id is at least `since`. */
+export const listRunTimes = read("tenant", (tenant: string, since: string, limit: number) =>
+  query<{ id: string; created_at: number; started_at: number; finished_at: number }>(
     "WITH picked AS MATERIALIZED (SELECT id FROM runs WHERE tenant_id = ? AND status = 'succeeded' AND id >= ? " +
       "ORDER BY id DESC LIMIT ?) " +
       "SELECT id, created_at, started_at, finished_at FROM runs WHERE id IN (SELECT id FROM picked) ORDER BY id DESC",
     [tenant, since, limit],
-  );
+  ),
+);
 
-export function* countRuns(
-  tenant: string,
-  since: string,
-  max: number,
-): Verb<Record<RunStatus, number>> {
-  const counts = {} as Record<RunStatus, number>;
-  for (const status of RUN_STATUSES) {
-    const row = yield* first<{ count: number }>(
-      "SELECT count(*) AS count FROM (SELECT 1 FROM runs WHERE tenant_id = ? AND status = ? AND id >= ? LIMIT ?) AS found",
-      [tenant, status, since, max],
-    );
-    counts[status] = Number(row?.count);
-  }
-  return counts;
-}
+/** Counts the runs of each status whose id is at least `since`. Each count stops at `max`. */
+export const countRuns = read(
+  "tenant",
+  function* (tenant: string, since: string, max: number): Verb<Record<RunStatus, number>> {
+    const counts = {} as Record<RunStatus, number>;
+    for (const status of RUN_STATUSES) {
+      const row = yield* first<{ count: number }>(
+        "SELECT count(*) AS count FROM (SELECT 1 FROM runs WHERE tenant_id = ? AND status = ? AND id >= ? LIMIT ?) AS found",
+        [tenant, status, since, max],
+      );
+      counts[status] = Number(row?.count);
+    }
+    return counts;
+  },
+);
 
 /** The default limits of a page of steps. */
 const MAX_STEPS = 500;
 const MAX_STEP_BYTES = 1024 * 1024;
 
-export function* listSteps(
-  tenant: string,
-  run: string,
-  { after = 0, open = [], limit = MAX_STEPS, bytes = MAX_STEP_BYTES }: StepQuery = {},
-): Verb<StepPage> {
-  const key = [run, tenant];
-  const read = function* <Row>(fields: string, ranges: readonly Range[]): Verb<Row[]> {
-    const rows: Row[] = [];
-    for (const { from, to } of ranges.filter(({ from, to }) => from <= to))
-      rows.push(
-        ...(yield* query<Row>(`SELECT ${fields} ${OF_RUN} AND nth >= ? AND nth <= ? ORDER BY nth`, [
-          ...key,
-          from,
-          to,
-        ])),
-      );
-    return rows;
-  };
-  const checked = open.slice(0, limit);
-  const size = `nth, ${STEP_PREVIEW_BYTES} AS bytes`;
-  const sizes = yield* read<StepSize>(size, toRanges(checked));
-  let following: number | undefined = after + 1;
-  // The numbers have gaps, because each write of a step takes one. So a range may not fill the page.
-  do {
-    // A range with two ends: without statistics, PostgreSQL would read all steps after the first.
-    const to: number = following + limit - 1;
-    sizes.push(...(yield* read<StepSize>(size, [{ from: following, to }])));
-    following = yield* nextNumber(key, to);
-  } while (following !== undefined && sizes.length < limit);
-  const fitting = sizes.slice(0, countFitting(sizes.slice(0, limit), bytes));
-  const numbers = fitting.map(({ nth }) => nth);
-  const last = Math.max(after, ...numbers);
-  const rows = yield* read<StepPreviewRow>(STEP_PREVIEW_FIELDS, [
-    ...toRanges(numbers.filter((nth) => nth <= after)),
-    { from: after + 1, to: last },
-  ]);
-  const items = rows.map(toStepPreview).sort((a, b) => a.nth - b.nth);
-  const left = sizes.slice(fitting.length).map(({ nth }) => nth);
-  const unread = [...checked.filter((nth) => left.includes(nth)), ...open.slice(limit)];
-  if (left.length > 0) return { items, next: last, unread };
-  if (following !== undefined) return { items, next: following - 1, unread };
-  return { items, next: unread.length > 0 ? last : null, unread };
-}
+/** A page of steps, with a `Preview` in place of each large input or output. */
+export const listSteps = read(
+  "tenant",
+  function* (
+    tenant: string,
+    run: string,
+    { after = 0, open = [], limit = MAX_STEPS, bytes = MAX_STEP_BYTES }: StepQuery = {},
+  ): Verb<StepPage> {
+    const key = [run, tenant];
+    const read = function* <Row>(fields: string, ranges: readonly Range[]): Verb<Row[]> {
+      const rows: Row[] = [];
+      for (const { from, to } of ranges.filter(({ from, to }) => from <= to))
+        rows.push(
+          ...(yield* query<Row>(
+            `SELECT ${fields} ${OF_RUN} AND nth >= ? AND nth <= ? ORDER BY nth`,
+            [...key, from, to],
+          )),
+        );
+      return rows;
+    };
+    const checked = open.slice(0, limit);
+    const size = `nth, ${STEP_PREVIEW_BYTES} AS bytes`;
+    const sizes = yield* read<StepSize>(size, toRanges(checked));
+    let following: number | undefined = after + 1;
+    // The numbers have gaps, because each write of a step takes one. So a range may not fill the page.
+    do {
+      // A range with two ends: without statistics, PostgreSQL would read all steps after the first.
+      const to: number = following + limit - 1;
+      sizes.push(...(yield* read<StepSize>(size, [{ from: following, to }])));
+      following = yield* nextNumber(key, to);
+    } while (following !== undefined && sizes.length < limit);
+    const fitting = sizes.slice(0, countFitting(sizes.slice(0, limit), bytes));
+    const numbers = fitting.map(({ nth }) => nth);
+    const last = Math.max(after, ...numbers);
+    const rows = yield* read<StepPreviewRow>(STEP_PREVIEW_FIELDS, [
+      ...toRanges(numbers.filter((nth) => nth <= after)),
+      { from: after + 1, to: last },
+    ]);
+    const items = rows.map(toStepPreview).sort((a, b) => a.nth - b.nth);
+    const left = sizes.slice(fitting.length).map(({ nth }) => nth);
+    const unread = [...checked.filter((nth) => left.includes(nth)), ...open.slice(limit)];
+    if (left.length > 0) return { items, next: last, unread };
+    if (following !== undefined) return { items, next: following - 1, unread };
+    return { items, next: unread.length > 0 ? last : null, unread };
+  },
+);
 
 interface Range {
   from: number;
@@ -297,21 +314,22 @@ function countFitting(sizes: readonly StepSize[], bytes: number): number {
   return exceeding < 0 ? sizes.length : Math.max(exceeding, 1);
 }
 
-export function* countSteps(tenant: string, run: string): Verb<number> {
+export const countSteps = read("tenant", function* (tenant: string, run: string): Verb<number> {
   const found = yield* first<{ count: number }>(`SELECT count(*) AS count ${OF_RUN}`, [
     run,
     tenant,
   ]);
   return Number(found?.count);
-}
+});
 
-export function* measureValue(key: ValueKey): Verb<number | undefined> {
+/** The size of a value as JSON in UTF-8; undefined if there is no such run or step. */
+export const measureValue = read("tenant", function* (key: ValueKey): Verb<number | undefined> {
   const found = yield* readColumn<number>(key, `octet_length(${key.field})`);
   return found === undefined ? undefined : Number(found);
-}
+});
 
-export const readValue = (key: ValueKey): Verb<string | undefined> =>
-  readColumn<string>(key, key.field);
+/** A value as JSON; undefined if there is no such run or step. */
+export const readValue = read("tenant", (key: ValueKey) => readColumn<string>(key, key.field));
 
 function* readColumn<Value>(
   { tenant, run, nth }: ValueKey,
@@ -331,45 +349,51 @@ function* readColumn<Value>(
   return found && (!("nth" in found) || found.nth === nth) ? found.value : undefined;
 }
 
-export function* listVerdicts(
-  tenant: string,
-  event: string,
-  { matched, ...page }: TriggerPage & { matched?: boolean } = {},
-): Verb<StoredVerdict[]> {
-  const part = partOf(page);
-  const rows = yield* query<
-    Omit<StoredVerdict, "matched" | "reasons"> & { matched: number; reasons: string }
-  >(
-    "SELECT flow_id, node_id, version, matched, reasons, run_id FROM verdicts WHERE tenant_id = ? AND event_id = ?" +
-      `${matched === undefined ? "" : ` AND matched = ${matched ? 1 : 0}`}${part.sql}`,
-    [tenant, event, ...part.params],
-  );
-  return rows.map((row) => ({
-    ...row,
-    matched: row.matched === 1,
-    reasons: JSON.parse(row.reasons) as StoredVerdict["reasons"],
-  }));
-}
+/** The stored verdicts on an event, sorted by `flow_id` and `node_id`; by default all. */
+export const listVerdicts = read(
+  "tenant",
+  function* (
+    tenant: string,
+    event: string,
+    { matched, ...page }: TriggerPage & { matched?: boolean } = {},
+  ): Verb<StoredVerdict[]> {
+    const part = partOf(page);
+    const rows = yield* query<
+      Omit<StoredVerdict, "matched" | "reasons"> & { matched: number; reasons: string }
+    >(
+      "SELECT flow_id, node_id, version, matched, reasons, run_id FROM verdicts WHERE tenant_id = ? AND event_id = ?" +
+        `${matched === undefined ? "" : ` AND matched = ${matched ? 1 : 0}`}${part.sql}`,
+      [tenant, event, ...part.params],
+    );
+    return rows.map((row) => ({
+      ...row,
+      matched: row.matched === 1,
+      reasons: JSON.parse(row.reasons) as StoredVerdict["reasons"],
+    }));
+  },
+);
 
 /** Most runs have fewer steps. A run with more is removed by several calls. */
 const STEPS_PER_RUN = 20;
 /** The `worker` of an ended run of which steps were removed: it cannot be retried. */
 export const REMOVED_BY_RETENTION = "retention";
 
-export function* sweepRuns(
-  dialect: Dialect,
-  endedBefore: number,
-  limit: number,
-  since = 0,
-): Verb<number> {
-  const old = yield* query<{ id: string }>(
-    `SELECT id FROM runs WHERE finished_at >= ? AND finished_at < ? ORDER BY finished_at LIMIT ?${dialect.skipLocked}`,
-    [since, endedBefore, limit],
-  );
-  const ids = old.map(({ id }) => id);
-  yield* discountRuns(yield* removeRuns(dialect, ids, limit));
-  return old.length;
-}
+/**
+ * Removes up to `limit` runs that ended before this time, and not before `since`. If they have many steps,
+ * removes only steps. Returns the number of runs that it has worked on.
+ */
+export const sweepRuns = write(
+  "own",
+  function* (endedBefore: number, limit: number, since?: number): Verb<number> {
+    const old = yield* query<{ id: string }>(
+      `SELECT id FROM runs WHERE finished_at >= ? AND finished_at < ? ORDER BY finished_at LIMIT ?${this.dialect.skipLocked}`,
+      [since ?? 0, endedBefore, limit],
+    );
+    const ids = old.map(({ id }) => id);
+    yield* discountRuns(yield* removeRuns(this.dialect, ids, limit));
+    return old.length;
+  },
+);
 
 /** Removes runs of which the transaction has locked the rows; of runs with many steps, removes only steps. */
 export function* removeRuns(

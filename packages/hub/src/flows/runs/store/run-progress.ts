@@ -1,10 +1,6 @@
 /** Saves the progress of runs: their steps, and their end or suspension. */
+
 import { writeJson } from "@signalbox/rules/large-json.ts";
-import {
-  openStepError,
-  type RunProgress,
-  type WrittenStep,
-} from "../../../kernel/store/run-store.ts";
 import {
   type Dialect,
   execute,
@@ -15,6 +11,8 @@ import {
   type Value,
   type Verb,
 } from "../../../kernel/store/sql.ts";
+import { write } from "../../../kernel/store/verb.ts";
+import { openStepError, type RunProgress, type WrittenStep } from "../model.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
 import { admitSuspect, isOnTrial } from "./claim-runs.ts";
 import { closeSteps } from "./close-steps.ts";
@@ -60,10 +58,11 @@ interface ReleasedRun {
   mayHaveCalled: boolean;
 }
 
-export function* saveProgress(
-  dialect: Dialect,
-  batch: readonly RunProgress[],
-): Verb<("saved" | "lost")[]> {
+/** `lost`: the progress was not saved, because the claim is no longer valid or the run has ended. */
+export const saveProgress = write("own", function* (batch: readonly RunProgress[]): Verb<
+  ("saved" | "lost")[]
+> {
+  const { dialect } = this;
   yield* insertStarted(batch.flatMap(({ start }) => start ?? []));
   const leased = yield* lockLeased(dialect, batch);
   const steps = new Map<string, Value[]>();
@@ -109,7 +108,7 @@ export function* saveProgress(
   yield* notifySteps([...followed]);
   yield* countEnded(dialect, ended);
   return outcomes;
-}
+});
 
 /** PostgreSQL limits a notice to 8000 bytes. */
 const RUNS_PER_NOTICE = 100;

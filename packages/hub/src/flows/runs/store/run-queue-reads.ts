@@ -2,13 +2,7 @@
  * Reads which runs wait to be claimed, and what the runs in the memory of workers wait for. The cost is
  * bounded, however many runs wait: counts stop at a maximum, and only some flows are counted.
  */
-import {
-  type FlowQueue,
-  MAX_QUEUE_FLOWS,
-  MAX_RUN_WAITS,
-  type QueueReport,
-  type RunWait,
-} from "../../../kernel/store/run-store.ts";
+
 import {
   type Dialect,
   execute,
@@ -19,6 +13,14 @@ import {
   type Value,
   type Verb,
 } from "../../../kernel/store/sql.ts";
+import { read, write } from "../../../kernel/store/verb.ts";
+import {
+  type FlowQueue,
+  MAX_QUEUE_FLOWS,
+  MAX_RUN_WAITS,
+  type QueueReport,
+  type RunWait,
+} from "../model.ts";
 import type { RunQueue } from "./run-queues.ts";
 
 /** How many of the first due runs are read to find the one that has waited longest. */
@@ -57,50 +59,53 @@ function* measure(queues: readonly RunQueue[], now: number, max: number): Verb<M
   return measured;
 }
 
-export function* readQueue(
-  dialect: Dialect,
-  tenant: string,
-  now: number,
-  max: number,
-): Verb<QueueReport> {
-  const due = yield* query<RunQueue>(
-    "SELECT tenant_id, app, flow_id FROM flow_queues WHERE tenant_id = ? AND due_at <= ? ORDER BY due_at LIMIT ?",
-    [tenant, now, MAX_QUEUE_FLOWS + 1],
-  );
-  const flows = new Map<string, Omit<FlowQueue, "flow_name">>();
-  for (const { tenant: _, ...flow } of yield* measure(due.slice(0, MAX_QUEUE_FLOWS), now, max))
-    flows.set(flow.flow_id, flow);
-  const heldOf = yield* countHeld(tenant, max);
-  for (const { app, flow_id, held } of heldOf.slice(0, MAX_QUEUE_FLOWS)) {
-    const flow = flows.get(flow_id) ?? { app, flow_id, queued: 0, since: null };
-    flows.set(flow_id, { ...flow, held });
-  }
-  const reports = yield* query<{ waits: string }>(
-    "SELECT waits FROM run_waits WHERE tenant_id = ? AND at > ? ORDER BY worker",
-    [tenant, now - REPORT_LIFETIME_MS],
-  );
-  const allWaits = mergeWaits(reports.flatMap(({ waits }) => JSON.parse(waits) as RunWait[]));
-  const waits = allWaits.slice(0, MAX_RUN_WAITS);
-  const ids = new Set([
-    ...flows.keys(),
-    ...waits.flatMap(({ flow_id, kind, target }) => (kind === "run" ? [flow_id, target] : flow_id)),
-  ]);
-  const names = yield* readNames(dialect, tenant, [...ids]);
-  const withName = <Flow extends { flow_id: string }>(flow: Flow) => ({
-    ...flow,
-    flow_name: names.get(flow.flow_id) ?? null,
-  });
-  return {
-    flows: [...flows.values()].map(withName).sort((a, b) => b.queued + b.held - a.queued - a.held),
-    more_flows: due.length > MAX_QUEUE_FLOWS,
-    more_held_flows: heldOf.length > MAX_QUEUE_FLOWS,
-    waits: waits.map((wait) => ({
-      ...withName(wait),
-      target: wait.kind === "run" ? (names.get(wait.target) ?? wait.target) : wait.target,
-    })),
-    more_waits: allWaits.length > MAX_RUN_WAITS,
-  };
-}
+/** Reads which runs of the tenant wait, and for what. Each count stops at `max`. */
+export const readQueue = read(
+  "tenant",
+  function* (tenant: string, now: number, max: number): Verb<QueueReport> {
+    const due = yield* query<RunQueue>(
+      "SELECT tenant_id, app, flow_id FROM flow_queues WHERE tenant_id = ? AND due_at <= ? ORDER BY due_at LIMIT ?",
+      [tenant, now, MAX_QUEUE_FLOWS + 1],
+    );
+    const flows = new Map<string, Omit<FlowQueue, "flow_name">>();
+    for (const { tenant: _, ...flow } of yield* measure(due.slice(0, MAX_QUEUE_FLOWS), now, max))
+      flows.set(flow.flow_id, flow);
+    const heldOf = yield* countHeld(tenant, max);
+    for (const { app, flow_id, held } of heldOf.slice(0, MAX_QUEUE_FLOWS)) {
+      const flow = flows.get(flow_id) ?? { app, flow_id, queued: 0, since: null };
+      flows.set(flow_id, { ...flow, held });
+    }
+    const reports = yield* query<{ waits: string }>(
+      "SELECT waits FROM run_waits WHERE tenant_id = ? AND at > ? ORDER BY worker",
+      [tenant, now - REPORT_LIFETIME_MS],
+    );
+    const allWaits = mergeWaits(reports.flatMap(({ waits }) => JSON.parse(waits) as RunWait[]));
+    const waits = allWaits.slice(0, MAX_RUN_WAITS);
+    const ids = new Set([
+      ...flows.keys(),
+      ...waits.flatMap(({ flow_id, kind, target }) =>
+        kind === "run" ? [flow_id, target] : flow_id,
+      ),
+    ]);
+    const names = yield* readNames(this.dialect, tenant, [...ids]);
+    const withName = <Flow extends { flow_id: string }>(flow: Flow) => ({
+      ...flow,
+      flow_name: names.get(flow.flow_id) ?? null,
+    });
+    return {
+      flows: [...flows.values()]
+        .map(withName)
+        .sort((a, b) => b.queued + b.held - a.queued - a.held),
+      more_flows: due.length > MAX_QUEUE_FLOWS,
+      more_held_flows: heldOf.length > MAX_QUEUE_FLOWS,
+      waits: waits.map((wait) => ({
+        ...withName(wait),
+        target: wait.kind === "run" ? (names.get(wait.target) ?? wait.target) : wait.target,
+      })),
+      more_waits: allWaits.length > MAX_RUN_WAITS,
+    };
+  },
+);
 
 /** Counts the held runs of each flow, up to `max`. Returns at most one flow more than `MAX_QUEUE_FLOWS`. */
 function* countHeld(
@@ -156,31 +161,41 @@ function* readNames(
   return names;
 }
 
-export function* measureQueues(now: number, max: number): Verb<MeasuredQueue[]> {
+/**
+ * Counts the queued runs of all tenants by flow. Each count stops at `max`, and of many flows only those
+ * that were served longest ago are counted.
+ */
+export const measureQueues = read("own", function* (now: number, max: number): Verb<
+  Pick<MeasuredQueue, "tenant" | "queued" | "since">[]
+> {
   const due = yield* query<RunQueue>(
     "SELECT tenant_id, app, flow_id FROM flow_queues WHERE due_at <= ? ORDER BY due_at LIMIT ?",
     [now, MAX_QUEUE_FLOWS],
   );
   return yield* measure(due, now, max);
-}
+});
 
-export function* saveRunWaits(
-  worker: string,
-  at: number,
-  waits: readonly (RunWait & { tenant: string })[],
-): Verb<void> {
-  // Also removes the reports of workers that have stopped without doing so.
-  yield* execute("DELETE FROM run_waits WHERE worker = ? OR at < ?", [
-    worker,
-    at - REPORT_LIFETIME_MS,
-  ]);
-  const rows = [...Map.groupBy(waits, ({ tenant }) => tenant)].map(
-    ([tenant, ofTenant]): Value[] => [
-      tenant,
+/** Replaces what a worker has reported about the waits of its runs. */
+export const saveRunWaits = write(
+  "own",
+  function* (
+    worker: string,
+    at: number,
+    waits: readonly (RunWait & { tenant: string })[],
+  ): Verb<void> {
+    // Also removes the reports of workers that have stopped without doing so.
+    yield* execute("DELETE FROM run_waits WHERE worker = ? OR at < ?", [
       worker,
-      at,
-      JSON.stringify(ofTenant.map(({ tenant: _, ...wait }) => wait)),
-    ],
-  );
-  yield* insert("run_waits", ["tenant_id", "worker", "at", "waits"], rows);
-}
+      at - REPORT_LIFETIME_MS,
+    ]);
+    const rows = [...Map.groupBy(waits, ({ tenant }) => tenant)].map(
+      ([tenant, ofTenant]): Value[] => [
+        tenant,
+        worker,
+        at,
+        JSON.stringify(ofTenant.map(({ tenant: _, ...wait }) => wait)),
+      ],
+    );
+    yield* insert("run_waits", ["tenant_id", "worker", "at", "waits"], rows);
+  },
+);

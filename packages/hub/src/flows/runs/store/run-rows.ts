@@ -1,7 +1,7 @@
 /** The rows of runs and steps. */
 import { parseUnlessLarge, writeJson } from "@signalbox/rules/large-json.ts";
-import type { Preview, Run, Step, WrittenStep } from "../../../kernel/store/run-store.ts";
 import type { Value } from "../../../kernel/store/sql.ts";
+import type { Preview, Run, Step, WrittenStep } from "../model.ts";
 
 type JsonColumn = "chain" | "input" | "output" | "error" | "gathered";
 

@@ -1,6 +1,7 @@
 import { expect } from "vitest";
-import type { EventPlan, NewRun, PlannedVerdict } from "../run-store.ts";
-import type { Store } from "../store.ts";
+import type { EventPlan, PlannedVerdict } from "../../../flows/matching/model.ts";
+import type { NewRun } from "../../../flows/runs/model.ts";
+import type { Store } from "../../../store.ts";
 import { eventTrigger, makeFlow, publish } from "./flow-sample.ts";
 import { claim, runIds, sampleRun } from "./run-sample.ts";
 import { SECOND, START, sampleEvent } from "./sample.ts";

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import type { CallbackScope, ConfirmedToken } from "../connection-store.ts";
-import type { Store } from "../store.ts";
+import type { CallbackScope, ConfirmedToken } from "../../../connections/model.ts";
+import type { Store } from "../../../store.ts";
 import { allNotices } from "./all-notices.ts";
 import { leaseOne, publishTriggers, republish, sampleConnection } from "./connection-sample.ts";
 import { DAY, START } from "./sample.ts";

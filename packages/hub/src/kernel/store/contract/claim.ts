@@ -1,5 +1,6 @@
 import { expect } from "vitest";
-import type { Claim, Store } from "../store.ts";
+import type { Claim } from "../../../events/model.ts";
+import type { Store } from "../../../store.ts";
 import { appendEvents, ids, itemAt, newRow, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 

@@ -1,7 +1,8 @@
 /** The indexes that the operations on connections must use; see run-query-plans.ts. */
-import { verbTable } from "../verbs.ts";
+import { storeDefinition } from "../../../store.ts";
 import { connectionLease } from "./connection-sample.ts";
 import { eventTrigger, intents, publication } from "./flow-sample.ts";
+import { contextOf } from "./query-plans.ts";
 import { type RunPlanCase, series } from "./run-query-plans.ts";
 import { START } from "./sample.ts";
 
@@ -26,22 +27,22 @@ const PUBLISH = [
 
 // biome-ignore format: a table
 export const connectionPlanCases: RunPlanCase[] = [
-  { operation: "a callback token", verb: (d) => verbTable(d).findCallbackToken.run("hash-7", START), indexes: ["callback_tokens", "trigger_subscriptions", "trigger_subscriptions_connection"] },
-  { operation: "confirming a callback token", verb: (d) => verbTable(d).confirmCallbackToken.run({ hash: "hash-7", type: "storm", wanted: [], at: START }), indexes: ["callback_tokens", "callback_tokens_connection", "connections"] },
-  { operation: "staging a callback token", verb: (d) => verbTable(d).stageCallbackToken.run({ hash: "new", tenant, connection: "connection-7", subscription: "subscription-7", generation: 0, scope: "connection", target: { url: "" }, types: [], at: START }), indexes: ["callback_tokens", "connections", "trigger_subscriptions", "callback_tokens_expiry"] },
-  { operation: "renewing subscriptions", verb: (d) => verbTable(d).renewSubscriptions.run(tenant, "connection-7", START), indexes: ["connections", "trigger_subscriptions_connection"] },
-  { operation: "revoking the callback tokens of a connection", verb: (d) => verbTable(d).rotateCallbackToken.run(tenant, "connection-7", "subscription-7", { revokeNow: true, at: START }), indexes: ["trigger_subscriptions", "connections", "callback_tokens_connection", "trigger_subscriptions_connection", "callback_tokens"] },
-  { operation: "leasing connections", verb: (d) => verbTable(d).leaseConnections.run(lease), indexes: ["connections_due", "connections", "connection_offers", "trigger_subscriptions_connection"] },
-  { operation: "the time of the next due connection", verb: (d) => verbTable(d).nextConnectionDue.run(), indexes: ["connections_due"] },
-  { operation: "renewing leases of connections", verb: (d) => verbTable(d).renewConnections.run(lease, [LEASED]), indexes: ["connections"] },
-  { operation: "releasing connections", verb: (d) => verbTable(d).releaseConnections.run("keeper-7"), indexes: ["connections_owner", "connections"] },
-  { operation: "finishing a connection", verb: (d) => verbTable(d).finishConnection.run("keeper-7", result, [removed], START), indexes: ["connections", "trigger_subscriptions_connection", "trigger_subscriptions", "callback_tokens", "callback_tokens_subscription"] },
-  { operation: "connections of a tenant", verb: (d) => verbTable(d).listConnections.run(tenant, "connection-1", 20), indexes: ["connections_tenant"] },
-  { operation: "the subscriptions of a connection", verb: (d) => verbTable(d).listTriggerSubscriptions.run(tenant, "connection-7"), indexes: ["trigger_subscriptions_connection", "trigger_firings"] },
-  { operation: "the states of the subscriptions of flows", verb: (d) => verbTable(d).listSubscriptionStates.run(tenant, ["flow-507", "flow-508"]), indexes: ["trigger_subscriptions_flow"] },
-  { operation: "deleting a connection", verb: (d) => verbTable(d).deleteConnection.run(tenant, "connection-7", START), indexes: ["connections", "trigger_subscriptions_connection"] },
-  { operation: "creating a connection", verb: (d) => verbTable(d).createConnection.run({ id: "source-8", tenant, name: "", target: { url: "" }, sealed: null, credentials: {} }, START), indexes: ["triggers_event", "connections"] },
-  { operation: "publishing a flow with a subscription", verb: (d) => verbTable(d).publishFlow.run({ tenant, id: "flow-507" }, publication({ graph: intents(), triggers })), indexes: PUBLISH },
+  { operation: "a callback token", verb: (d) => storeDefinition.findCallbackToken.call(contextOf(d), "hash-7", START), indexes: ["callback_tokens", "trigger_subscriptions", "trigger_subscriptions_connection"] },
+  { operation: "confirming a callback token", verb: (d) => storeDefinition.confirmCallbackToken.call(contextOf(d), { hash: "hash-7", type: "storm", wanted: [], at: START }), indexes: ["callback_tokens", "callback_tokens_connection", "connections"] },
+  { operation: "staging a callback token", verb: (d) => storeDefinition.stageCallbackToken.call(contextOf(d), { hash: "new", tenant, connection: "connection-7", subscription: "subscription-7", generation: 0, scope: "connection", target: { url: "" }, types: [], at: START }), indexes: ["callback_tokens", "connections", "trigger_subscriptions", "callback_tokens_expiry"] },
+  { operation: "renewing subscriptions", verb: (d) => storeDefinition.renewSubscriptions.call(contextOf(d), tenant, "connection-7", START), indexes: ["connections", "trigger_subscriptions_connection"] },
+  { operation: "revoking the callback tokens of a connection", verb: (d) => storeDefinition.rotateCallbackToken.call(contextOf(d), tenant, "connection-7", "subscription-7", { revokeNow: true, at: START }), indexes: ["trigger_subscriptions", "connections", "callback_tokens_connection", "trigger_subscriptions_connection", "callback_tokens"] },
+  { operation: "leasing connections", verb: (d) => storeDefinition.leaseConnections.call(contextOf(d), lease), indexes: ["connections_due", "connections", "connection_offers", "trigger_subscriptions_connection"] },
+  { operation: "the time of the next due connection", verb: (d) => storeDefinition.nextConnectionDue.call(contextOf(d)), indexes: ["connections_due"] },
+  { operation: "renewing leases of connections", verb: (d) => storeDefinition.renewConnections.call(contextOf(d), lease, [LEASED]), indexes: ["connections"] },
+  { operation: "releasing connections", verb: (d) => storeDefinition.releaseConnections.call(contextOf(d), "keeper-7"), indexes: ["connections_owner", "connections"] },
+  { operation: "finishing a connection", verb: (d) => storeDefinition.finishConnection.call(contextOf(d), "keeper-7", result, [removed], START), indexes: ["connections", "trigger_subscriptions_connection", "trigger_subscriptions", "callback_tokens", "callback_tokens_subscription"] },
+  { operation: "connections of a tenant", verb: (d) => storeDefinition.listConnections.call(contextOf(d), tenant, "connection-1", 20), indexes: ["connections_tenant"] },
+  { operation: "the subscriptions of a connection", verb: (d) => storeDefinition.listTriggerSubscriptions.call(contextOf(d), tenant, "connection-7"), indexes: ["trigger_subscriptions_connection", "trigger_firings"] },
+  { operation: "the states of the subscriptions of flows", verb: (d) => storeDefinition.listSubscriptionStates.call(contextOf(d), tenant, ["flow-507", "flow-508"]), indexes: ["trigger_subscriptions_flow"] },
+  { operation: "deleting a connection", verb: (d) => storeDefinition.deleteConnection.call(contextOf(d), tenant, "connection-7", START), indexes: ["connections", "trigger_subscriptions_connection"] },
+  { operation: "creating a connection", verb: (d) => storeDefinition.createConnection.call(contextOf(d), { id: "source-8", tenant, name: "", target: { url: "" }, sealed: null, credentials: {} }, START), indexes: ["triggers_event", "connections"] },
+  { operation: "publishing a flow with a subscription", verb: (d) => storeDefinition.publishFlow.call(contextOf(d), { tenant, id: "flow-507" }, publication({ graph: intents(), triggers })), indexes: PUBLISH },
 ];
 
 export const FILL_CONNECTIONS = [

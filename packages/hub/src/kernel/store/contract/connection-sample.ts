@@ -4,9 +4,9 @@ import type {
   LeasedConnection,
   Offers,
   TriggerSubscription,
-} from "../connection-store.ts";
-import type { NewTrigger, StoredFlow } from "../flow-store.ts";
-import type { Store } from "../store.ts";
+} from "../../../connections/model.ts";
+import type { NewTrigger, StoredFlow } from "../../../flows/model.ts";
+import type { Store } from "../../../store.ts";
 import { eventTrigger, intents, makeFlow, publish } from "./flow-sample.ts";
 import { START } from "./sample.ts";
 

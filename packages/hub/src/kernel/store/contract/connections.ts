@@ -1,5 +1,5 @@
 import { expect, vi } from "vitest";
-import type { Store } from "../store.ts";
+import type { Store } from "../../../store.ts";
 import {
   connectionLease,
   createdConnection,

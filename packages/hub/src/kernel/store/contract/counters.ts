@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { expect } from "vitest";
+import type { EventRow } from "../../../events/model.ts";
+import type { Retention } from "../../../events/retention/model.ts";
+import type { Store } from "../../../store.ts";
 import { createIds } from "../../lib/ids.ts";
-import type { EventRow, Retention, Store } from "../store.ts";
 import { LogModel } from "./model.ts";
 import { allEvents, START, sampleEvent } from "./sample.ts";
 import type { It, Subject } from "./subject.ts";

@@ -1,5 +1,4 @@
 import { toolName, uniqueToolName } from "@signalbox/rules/flows/tool-name.ts";
-import { createIds } from "../../lib/ids.ts";
 import type {
   EditFlow,
   EditResult,
@@ -8,8 +7,9 @@ import type {
   Publication,
   StoredApp,
   StoredFlow,
-} from "../flow-store.ts";
-import type { Store } from "../store.ts";
+} from "../../../flows/model.ts";
+import type { Store } from "../../../store.ts";
+import { createIds } from "../../lib/ids.ts";
 import { DAY, START } from "./sample.ts";
 
 const newId = createIds({ now: () => START });

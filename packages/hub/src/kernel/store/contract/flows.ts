@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { FlowKey } from "../flow-store.ts";
+import type { FlowKey } from "../../../flows/model.ts";
 import {
   edit,
   intents,

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Store } from "../store.ts";
+import type { Store } from "../../../store.ts";
 import { connectionLease, leaseOne, sampleConnection } from "./connection-sample.ts";
 import { START } from "./sample.ts";
 import type { It } from "./subject.ts";

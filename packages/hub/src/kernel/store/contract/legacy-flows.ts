@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import type { ConvertFlows, EditFlow } from "../flow-store.ts";
-import type { Store } from "../store.ts";
+import type { ConvertFlows, EditFlow } from "../../../flows/model.ts";
+import type { Store } from "../../../store.ts";
 import { intents, publication, sampleApp, setDraft, toolNamesOf } from "./flow-sample.ts";
 import { LEGACY_FLOWS, LEGACY_TYPED_FLOWS } from "./legacy-sample.ts";
 import { ids } from "./sample.ts";

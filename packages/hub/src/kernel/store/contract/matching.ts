@@ -1,7 +1,6 @@
 import { expect } from "vitest";
-import type { MatchingClaim } from "../matching-store.ts";
-import type { EventPlan, PlannedVerdict } from "../run-store.ts";
-import type { Store } from "../store.ts";
+import type { EventPlan, MatchingClaim, PlannedVerdict } from "../../../flows/matching/model.ts";
+import type { Store } from "../../../store.ts";
 import { allNotices } from "./all-notices.ts";
 import { eventTrigger, makeFlow, publish } from "./flow-sample.ts";
 import { FAR, sampleRun } from "./run-sample.ts";

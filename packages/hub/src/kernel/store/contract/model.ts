@@ -1,4 +1,3 @@
-/** A simple model of the event log. It computes every counter from its rows. */
 import type {
   AppendRequest,
   AppendResult,
@@ -9,9 +8,9 @@ import type {
   PendingStatus,
   ReleaseOptions,
   ReopenResult,
-  Retention,
   WorkerClaim,
-} from "../store.ts";
+} from "../../../events/model.ts";
+import type { Retention } from "../../../events/retention/model.ts";
 import { newRow } from "./sample.ts";
 
 export class LogModel {

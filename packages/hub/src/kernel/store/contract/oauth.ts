@@ -5,8 +5,8 @@ import type {
   OAuthClient,
   Redemption,
   Rotation,
-} from "../oauth-store.ts";
-import type { Store } from "../store.ts";
+} from "../../../oauth/model.ts";
+import type { Store } from "../../../store.ts";
 import { DAY, SECOND, START } from "./sample.ts";
 import type { It } from "./subject.ts";
 

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Person } from "../people-store.ts";
+import type { Person } from "../../../people/model.ts";
 import { START } from "./sample.ts";
 import type { It } from "./subject.ts";
 

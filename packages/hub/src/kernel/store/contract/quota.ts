@@ -1,5 +1,6 @@
 import { expect } from "vitest";
-import type { AppendRequest, NewEvent, Store } from "../store.ts";
+import type { AppendRequest, NewEvent } from "../../../events/model.ts";
+import type { Store } from "../../../store.ts";
 import {
   allEvents,
   appendEvents,

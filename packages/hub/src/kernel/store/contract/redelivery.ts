@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import type { DeliveryAttempt } from "../redelivery-store.ts";
-import type { Store } from "../store.ts";
+import type { DeliveryAttempt } from "../../../redelivery/model.ts";
+import type { Store } from "../../../store.ts";
 import { START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 

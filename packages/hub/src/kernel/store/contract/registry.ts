@@ -1,5 +1,7 @@
 import { expect } from "vitest";
-import type { InstallationUpdate, Token, TokenQuery } from "../store.ts";
+import type { InstallationUpdate } from "../../../tenants/model.ts";
+import type { TokenQuery } from "../../../tokens/model.ts";
+import type { Token } from "../../access/token.ts";
 import { appendEvents, itemAt, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 

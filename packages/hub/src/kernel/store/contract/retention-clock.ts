@@ -1,7 +1,7 @@
 import { expect, vi } from "vitest";
 import { startSweeper } from "../../../events/retention/sweeper.ts";
+import type { Store } from "../../../store.ts";
 import { createTestTimers } from "../../lib/test-timers.ts";
-import type { Store } from "../store.ts";
 import { allEvents, appendEvents, DAY, START, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 

@@ -1,6 +1,11 @@
 import { expect, vi } from "vitest";
-import { ALL_SHARES, type ClaimedRun, type ClaimShares, type NewRun } from "../run-store.ts";
-import type { Store } from "../store.ts";
+import {
+  ALL_SHARES,
+  type ClaimedRun,
+  type ClaimShares,
+  type NewRun,
+} from "../../../flows/runs/model.ts";
+import type { Store } from "../../../store.ts";
 import {
   allSteps,
   claim,

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { NewRun } from "../run-store.ts";
+import type { NewRun } from "../../../flows/runs/model.ts";
 import { sampleRun, sampleRuns } from "./run-sample.ts";
 import { itemAt, START } from "./sample.ts";
 import type { It } from "./subject.ts";

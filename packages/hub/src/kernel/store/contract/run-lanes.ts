@@ -1,6 +1,6 @@
 import { expect, vi } from "vitest";
-import type { NewRun, WhenFull } from "../run-store.ts";
-import type { Store } from "../store.ts";
+import type { NewRun, WhenFull } from "../../../flows/runs/model.ts";
+import type { Store } from "../../../store.ts";
 import {
   claim,
   claimExactly,

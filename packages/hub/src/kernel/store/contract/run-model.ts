@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { expect } from "vitest";
-import { createIds } from "../../lib/ids.ts";
 import {
   ALL_SHARES,
   type ClaimedRun,
@@ -8,8 +7,9 @@ import {
   type Run,
   type RunProgress,
   type WhenFull,
-} from "../run-store.ts";
-import type { Store } from "../store.ts";
+} from "../../../flows/runs/model.ts";
+import type { Store } from "../../../store.ts";
+import { createIds } from "../../lib/ids.ts";
 import { sampleRun } from "./run-sample.ts";
 import { START } from "./sample.ts";
 import type { It } from "./subject.ts";

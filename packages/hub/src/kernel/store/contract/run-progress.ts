@@ -1,6 +1,13 @@
 import { expect } from "vitest";
-import type { ClaimedRun, NewRun, RunStatus, Step, StepPage, StepQuery } from "../run-store.ts";
-import type { Store } from "../store.ts";
+import type {
+  ClaimedRun,
+  NewRun,
+  RunStatus,
+  Step,
+  StepPage,
+  StepQuery,
+} from "../../../flows/runs/model.ts";
+import type { Store } from "../../../store.ts";
 import {
   allSteps,
   claim,

@@ -3,14 +3,14 @@
  * that the cost of an operation does not depend on the number of stored rows.
  */
 
-import { findExcess } from "../../../events/retention/sweep.ts";
 import { loadLoopGuard, type PlannedEvent } from "../../../flows/matching/store/breakers.ts";
+import { ALL_SHARES } from "../../../flows/runs/model.ts";
 import { claimRuns } from "../../../flows/runs/store/claim-runs.ts";
-import { ALL_SHARES } from "../run-store.ts";
+import { findExcess } from "../../../flows/store/retention.ts";
+import { storeDefinition } from "../../../store.ts";
 import type { Dialect, Verb } from "../sql.ts";
-import { createStoreCache } from "../store-cache.ts";
-import { verbTable } from "../verbs.ts";
 import { intents, publication, setDraft } from "./flow-sample.ts";
+import { contextOf } from "./query-plans.ts";
 import { sampleRun, sampleRuns, succeeded } from "./run-sample.ts";
 import { START } from "./sample.ts";
 
@@ -86,7 +86,7 @@ function* countRuns(dialect: Dialect, event: PlannedEvent): Verb<void> {
   yield* guard.save();
 }
 function* claimAndLoad(dialect: Dialect): Verb<void> {
-  for (const read of yield* claimRuns(dialect, createStoreCache(), lease, 10, ALL_SHARES))
+  for (const read of yield* claimRuns.call(contextOf(dialect), lease, 10, ALL_SHARES))
     yield* read();
 }
 const EVENT_STATUS = ["run_events_run", "events_id", "run_events", "runs"];
@@ -94,76 +94,76 @@ const EVENT_STATUS = ["run_events_run", "events_id", "run_events", "runs"];
 // biome-ignore format: a table
 export const runPlanCases: RunPlanCase[] = [
   { operation: "claiming runs", verb: claimAndLoad, indexes: ["runs_leased", "queues_due", "app_queues_due", "flow_queues_due", "runs_due", "runs_lane", "queues", "app_queues", "flow_queues", "flow_versions", "steps_nth", ...EVENT_STATUS], orIndex: "flow_queues_next" },
-  { operation: "renewing leases", verb: (d) => verbTable(d).renewRuns.run(lease, [RUNNING, "run-03500"]), indexes: ["runs"] },
-  { operation: "releasing runs", verb: (d) => verbTable(d).releaseRuns.run("worker-7", START), indexes: ["runs_worker", ...EVENT_STATUS] },
-  { operation: "the time of the next due run", verb: (d) => verbTable(d).nextDue.run(), indexes: ["queues_due", "runs_leased"] },
-  { operation: "saving progress", verb: (d) => verbTable(d).saveProgress.run([save, { ...save, run: "run-01500" }]), indexes: ["runs_called", "runs_lane", "steps", ...EVENT_STATUS] },
-  { operation: "queueing runs", verb: (d) => verbTable(d).queueRuns.run(queued), indexes: ["runs_key", "runs_gather", ...EVENT_STATUS] },
-  { operation: "queueing runs in limited lanes", verb: (d) => verbTable(d).queueRuns.run(limited), indexes: ["runs_lane", "steps", ...EVENT_STATUS] },
-  { operation: "starting a run", verb: (d) => verbTable(d).startRun.run(sampleRun({ key: "key" }), lease), indexes: ["runs_key", "runs", "flow_versions"] },
-  { operation: "starting a run in a limited lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ key: "key", limit: { lane: "lane-14", max: 1, whenFull: "replace" } }), lease), indexes: ["runs_key", "runs_lane", "steps", ...EVENT_STATUS] },
-  { operation: "starting a run in an empty lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ limit: { lane: "empty", max: 1 } }), lease), indexes: ["runs_lane", "runs", "flow_versions"] },
-  { operation: "cancelling a run", verb: (d) => verbTable(d).cancelRun.run(tenant, "run-00002", START), indexes: ["runs_called", "steps", "runs_lane", ...EVENT_STATUS] },
-  { operation: "retrying a run", verb: (d) => verbTable(d).retryRun.run(tenant, "run-00003", START), indexes: ["steps", ...EVENT_STATUS] },
-  { operation: "sweeping runs", verb: (d) => verbTable(d).sweepRuns.run(100, 50), indexes: ["runs_ended", "runs", "steps", "run_events_run"] },
+  { operation: "renewing leases", verb: (d) => storeDefinition.renewRuns.call(contextOf(d), lease, [RUNNING, "run-03500"]), indexes: ["runs"] },
+  { operation: "releasing runs", verb: (d) => storeDefinition.releaseRuns.call(contextOf(d), "worker-7", START), indexes: ["runs_worker", ...EVENT_STATUS] },
+  { operation: "the time of the next due run", verb: (d) => storeDefinition.nextDue.call(contextOf(d)), indexes: ["queues_due", "runs_leased"] },
+  { operation: "saving progress", verb: (d) => storeDefinition.saveProgress.call(contextOf(d), [save, { ...save, run: "run-01500" }]), indexes: ["runs_called", "runs_lane", "steps", ...EVENT_STATUS] },
+  { operation: "queueing runs", verb: (d) => storeDefinition.queueRuns.call(contextOf(d), queued), indexes: ["runs_key", "runs_gather", ...EVENT_STATUS] },
+  { operation: "queueing runs in limited lanes", verb: (d) => storeDefinition.queueRuns.call(contextOf(d), limited), indexes: ["runs_lane", "steps", ...EVENT_STATUS] },
+  { operation: "starting a run", verb: (d) => storeDefinition.startRun.call(contextOf(d), sampleRun({ key: "key" }), lease), indexes: ["runs_key", "runs", "flow_versions"] },
+  { operation: "starting a run in a limited lane", verb: (d) => storeDefinition.startInLane.call(contextOf(d), sampleRun({ key: "key", limit: { lane: "lane-14", max: 1, whenFull: "replace" } }), lease), indexes: ["runs_key", "runs_lane", "steps", ...EVENT_STATUS] },
+  { operation: "starting a run in an empty lane", verb: (d) => storeDefinition.startInLane.call(contextOf(d), sampleRun({ limit: { lane: "empty", max: 1 } }), lease), indexes: ["runs_lane", "runs", "flow_versions"] },
+  { operation: "cancelling a run", verb: (d) => storeDefinition.cancelRun.call(contextOf(d), tenant, "run-00002", START), indexes: ["runs_called", "steps", "runs_lane", ...EVENT_STATUS] },
+  { operation: "retrying a run", verb: (d) => storeDefinition.retryRun.call(contextOf(d), tenant, "run-00003", START), indexes: ["steps", ...EVENT_STATUS] },
+  { operation: "sweeping runs", verb: (d) => storeDefinition.sweepRuns.call(contextOf(d), 100, 50), indexes: ["runs_ended", "runs", "steps", "run_events_run"] },
   { operation: "the oldest events and runs of a tenant above its maximum bytes", verb: () => findExcess({ id: tenant, bytes: 2, max_bytes: 1 }, 100), indexes: ["events_done", "matching_events", "run_events", "runs", "runs_stored"] },
-  { operation: "a run by its key", verb: (d) => verbTable(d).findRun.run(tenant, "key-7"), indexes: ["runs_key"] },
-  { operation: "the newest runs", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9" }), indexes: ["runs_tenant"] },
-  { operation: "the next page of the newest runs", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9", before: "run-15000" }), indexes: ["runs_tenant"] },
-  { operation: "summaries of the newest runs", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, tenant: "tenant-9" }), indexes: ["runs_tenant", "flows", "triggers"] },
-  { operation: "summaries of runs by status and time", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, status: "failed", from: "run-01000" }), indexes: ["runs_status", "flows", "triggers"] },
-  { operation: "summaries of the runs of a flow by cause", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, flow: "flow-7", cause: "api" }), indexes: ["runs_flow", "flows", "triggers"] },
-  { operation: "summaries of the runs of a flow by status", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, flow: "flow-7", app: "app-7", status: "failed" }), indexes: ["runs_flow", "flows", "triggers"] },
-  { operation: "summaries of the runs of an app by status", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, app: "app-7", status: "failed", from: "run-01000" }), indexes: ["runs_app", "flows", "triggers"] },
-  { operation: "summaries of the runs of an event by status", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, event: "id-7", status: "failed" }), indexes: ["run_events", "runs", "flows", "triggers"] },
-  { operation: "the last runs of flows", verb: (d) => verbTable(d).lastRuns.run(tenant, ["flow-7", "flow-8"]), indexes: ["runs_flow", "flows", "runs", "triggers"] },
-  { operation: "counting runs by time", verb: (d) => verbTable(d).countRunsByPeriod.run(tenant, "run-29000", 7, 100), indexes: ["runs_status"], orIndex: "runs" },
-  { operation: "the times of ended runs", verb: (d) => verbTable(d).listRunTimes.run(tenant, "run-29000", 100), indexes: ["runs"], orIndex: "runs_status" },
-  { operation: "the states of drafts", verb: (d) => verbTable(d).listDraftStates.run(tenant, ["flow-7", "flow-8"]), indexes: ["flows", "flow_versions"] },
-  { operation: "the owner of a tool name", verb: (d) => verbTable(d).findToolOwner.run(tenant, "app-7", "tool-7", START), indexes: ["tool_names"] },
-  { operation: "runs of a flow", verb: (d) => verbTable(d).listRuns.run({ ...list, flow: "flow-7" }), indexes: ["runs_flow"] },
-  { operation: "runs of an app", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", before: "run-15000" }), indexes: ["runs_app"] },
-  { operation: "runs of a token", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", token: "token-7", before: "run-15000" }), indexes: ["runs_token"] },
-  { operation: "runs by status", verb: (d) => verbTable(d).listRuns.run({ ...list, status: "failed" }), indexes: ["runs_status"] },
-  { operation: "runs of an event", verb: (d) => verbTable(d).listRuns.run({ ...list, event: "id-7" }), indexes: ["run_events", "runs"] },
-  { operation: "the steps of a run", verb: (d) => verbTable(d).listSteps.run(tenant, RUNNING, { open: [1] }), indexes: ["runs", "steps_nth"] },
-  { operation: "a value of a step", verb: (d) => verbTable(d).readValue.run({ tenant, run: RUNNING, nth: 1, field: "output" }), indexes: ["runs", "steps_nth"] },
-  { operation: "the output of a step", verb: (d) => verbTable(d).loadOutput.run(RUNNING, { node_id: "", item: "", attempt: 1 }), indexes: ["steps"] },
-  { operation: "the verdicts of an event", verb: (d) => verbTable(d).listVerdicts.run(tenant, "id-7"), indexes: ["verdicts"] },
-  { operation: "triggers for an event", verb: (d) => verbTable(d).findTriggers.run(tenant, ["source-7", "github"], "type-7"), indexes: ["triggers_event"] },
-  { operation: "a page of triggers for an event", verb: (d) => verbTable(d).findTriggers.run(tenant, ["source-7", "github"], "type-7", { after, limit: 20 }), indexes: ["triggers_event"] },
-  { operation: "a page of the matches of an event", verb: (d) => verbTable(d).listVerdicts.run(tenant, "id-7", { matched: true, after, limit: 20 }), indexes: ["verdicts"] },
-  { operation: "triggers without a verdict that listen to an event", verb: (d) => verbTable(d).listEventTriggers.run(tenant, origin, { listening: true, after, limit: 20 }), indexes: ["triggers_event", "verdicts"] },
-  { operation: "other triggers without a verdict on an event", verb: (d) => verbTable(d).listEventTriggers.run(tenant, origin, { listening: false, after, limit: 20 }), indexes: ["triggers_tenant", "verdicts"] },
-  { operation: "other triggers of a flow without a verdict on an event", verb: (d) => verbTable(d).listEventTriggers.run(tenant, origin, { listening: false, flow: "flow-7", limit: 20 }), indexes: ["triggers_tenant", "verdicts"], orIndex: "triggers" },
-  { operation: "counting the verdicts on an event", verb: (d) => verbTable(d).countVerdicts.run(tenant, "id-7"), indexes: ["events_id", "verdicts", "triggers", "triggers_tenant"], orIndex: "triggers_event" },
-  { operation: "the states of a flow's triggers", verb: (d) => verbTable(d).listTriggerStates.run(tenant, "flow-7"), indexes: ["triggers", "trigger_subscriptions_flow", "trigger_firings", "schedules", "runs_flow"] },
-  { operation: "the tools of an app", verb: (d) => verbTable(d).listTools.run(tenant, "app-7", "tool-1", 20), indexes: ["triggers_tool"] },
-  { operation: "a tool", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "tool-7", START), indexes: ["triggers_tool"] },
-  { operation: "a tool by an alias", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "former-7", START), indexes: ["triggers_tool", "tool_names", "triggers"] },
-  { operation: "triggers that were stopped", verb: (d) => verbTable(d).listTrips.run(tenant, ["flow-7", "flow-8"], 0), indexes: ["breakers"] },
+  { operation: "a run by its key", verb: (d) => storeDefinition.findRun.call(contextOf(d), tenant, "key-7"), indexes: ["runs_key"] },
+  { operation: "the newest runs", verb: (d) => storeDefinition.listRuns.call(contextOf(d), { ...list, tenant: "tenant-9" }), indexes: ["runs_tenant"] },
+  { operation: "the next page of the newest runs", verb: (d) => storeDefinition.listRuns.call(contextOf(d), { ...list, tenant: "tenant-9", before: "run-15000" }), indexes: ["runs_tenant"] },
+  { operation: "summaries of the newest runs", verb: (d) => storeDefinition.listRunSummaries.call(contextOf(d), { ...list, tenant: "tenant-9" }), indexes: ["runs_tenant", "flows", "triggers"] },
+  { operation: "summaries of runs by status and time", verb: (d) => storeDefinition.listRunSummaries.call(contextOf(d), { ...list, status: "failed", from: "run-01000" }), indexes: ["runs_status", "flows", "triggers"] },
+  { operation: "summaries of the runs of a flow by cause", verb: (d) => storeDefinition.listRunSummaries.call(contextOf(d), { ...list, flow: "flow-7", cause: "api" }), indexes: ["runs_flow", "flows", "triggers"] },
+  { operation: "summaries of the runs of a flow by status", verb: (d) => storeDefinition.listRunSummaries.call(contextOf(d), { ...list, flow: "flow-7", app: "app-7", status: "failed" }), indexes: ["runs_flow", "flows", "triggers"] },
+  { operation: "summaries of the runs of an app by status", verb: (d) => storeDefinition.listRunSummaries.call(contextOf(d), { ...list, app: "app-7", status: "failed", from: "run-01000" }), indexes: ["runs_app", "flows", "triggers"] },
+  { operation: "summaries of the runs of an event by status", verb: (d) => storeDefinition.listRunSummaries.call(contextOf(d), { ...list, event: "id-7", status: "failed" }), indexes: ["run_events", "runs", "flows", "triggers"] },
+  { operation: "the last runs of flows", verb: (d) => storeDefinition.lastRuns.call(contextOf(d), tenant, ["flow-7", "flow-8"]), indexes: ["runs_flow", "flows", "runs", "triggers"] },
+  { operation: "counting runs by time", verb: (d) => storeDefinition.countRunsByPeriod.call(contextOf(d), tenant, "run-29000", 7, 100), indexes: ["runs_status"], orIndex: "runs" },
+  { operation: "the times of ended runs", verb: (d) => storeDefinition.listRunTimes.call(contextOf(d), tenant, "run-29000", 100), indexes: ["runs"], orIndex: "runs_status" },
+  { operation: "the states of drafts", verb: (d) => storeDefinition.listDraftStates.call(contextOf(d), tenant, ["flow-7", "flow-8"]), indexes: ["flows", "flow_versions"] },
+  { operation: "the owner of a tool name", verb: (d) => storeDefinition.findToolOwner.call(contextOf(d), tenant, "app-7", "tool-7", START), indexes: ["tool_names"] },
+  { operation: "runs of a flow", verb: (d) => storeDefinition.listRuns.call(contextOf(d), { ...list, flow: "flow-7" }), indexes: ["runs_flow"] },
+  { operation: "runs of an app", verb: (d) => storeDefinition.listRuns.call(contextOf(d), { ...list, app: "app-7", before: "run-15000" }), indexes: ["runs_app"] },
+  { operation: "runs of a token", verb: (d) => storeDefinition.listRuns.call(contextOf(d), { ...list, app: "app-7", token: "token-7", before: "run-15000" }), indexes: ["runs_token"] },
+  { operation: "runs by status", verb: (d) => storeDefinition.listRuns.call(contextOf(d), { ...list, status: "failed" }), indexes: ["runs_status"] },
+  { operation: "runs of an event", verb: (d) => storeDefinition.listRuns.call(contextOf(d), { ...list, event: "id-7" }), indexes: ["run_events", "runs"] },
+  { operation: "the steps of a run", verb: (d) => storeDefinition.listSteps.call(contextOf(d), tenant, RUNNING, { open: [1] }), indexes: ["runs", "steps_nth"] },
+  { operation: "a value of a step", verb: (d) => storeDefinition.readValue.call(contextOf(d), { tenant, run: RUNNING, nth: 1, field: "output" }), indexes: ["runs", "steps_nth"] },
+  { operation: "the output of a step", verb: (d) => storeDefinition.loadOutput.call(contextOf(d), RUNNING, { node_id: "", item: "", attempt: 1 }), indexes: ["steps"] },
+  { operation: "the verdicts of an event", verb: (d) => storeDefinition.listVerdicts.call(contextOf(d), tenant, "id-7"), indexes: ["verdicts"] },
+  { operation: "triggers for an event", verb: (d) => storeDefinition.findTriggers.call(contextOf(d), tenant, ["source-7", "github"], "type-7"), indexes: ["triggers_event"] },
+  { operation: "a page of triggers for an event", verb: (d) => storeDefinition.findTriggers.call(contextOf(d), tenant, ["source-7", "github"], "type-7", { after, limit: 20 }), indexes: ["triggers_event"] },
+  { operation: "a page of the matches of an event", verb: (d) => storeDefinition.listVerdicts.call(contextOf(d), tenant, "id-7", { matched: true, after, limit: 20 }), indexes: ["verdicts"] },
+  { operation: "triggers without a verdict that listen to an event", verb: (d) => storeDefinition.listEventTriggers.call(contextOf(d), tenant, origin, { listening: true, after, limit: 20 }), indexes: ["triggers_event", "verdicts"] },
+  { operation: "other triggers without a verdict on an event", verb: (d) => storeDefinition.listEventTriggers.call(contextOf(d), tenant, origin, { listening: false, after, limit: 20 }), indexes: ["triggers_tenant", "verdicts"] },
+  { operation: "other triggers of a flow without a verdict on an event", verb: (d) => storeDefinition.listEventTriggers.call(contextOf(d), tenant, origin, { listening: false, flow: "flow-7", limit: 20 }), indexes: ["triggers_tenant", "verdicts"], orIndex: "triggers" },
+  { operation: "counting the verdicts on an event", verb: (d) => storeDefinition.countVerdicts.call(contextOf(d), tenant, "id-7"), indexes: ["events_id", "verdicts", "triggers", "triggers_tenant"], orIndex: "triggers_event" },
+  { operation: "the states of a flow's triggers", verb: (d) => storeDefinition.listTriggerStates.call(contextOf(d), tenant, "flow-7"), indexes: ["triggers", "trigger_subscriptions_flow", "trigger_firings", "schedules", "runs_flow"] },
+  { operation: "the tools of an app", verb: (d) => storeDefinition.listTools.call(contextOf(d), tenant, "app-7", "tool-1", 20), indexes: ["triggers_tool"] },
+  { operation: "a tool", verb: (d) => storeDefinition.findTool.call(contextOf(d), tenant, "app-7", "tool-7", START), indexes: ["triggers_tool"] },
+  { operation: "a tool by an alias", verb: (d) => storeDefinition.findTool.call(contextOf(d), tenant, "app-7", "former-7", START), indexes: ["triggers_tool", "tool_names", "triggers"] },
+  { operation: "triggers that were stopped", verb: (d) => storeDefinition.listTrips.call(contextOf(d), tenant, ["flow-7", "flow-8"], 0), indexes: ["breakers"] },
   { operation: "checking events without circuit breakers", verb: (d) => countRuns(d, { ...event, verdicts: [unlimited] }), indexes: [] },
   { operation: "counting runs for circuit breakers", verb: (d) => countRuns(d, event), indexes: ["breakers"] },
-  { operation: "apps of a tenant", verb: (d) => verbTable(d).listApps.run(tenant, "app-1", 20), indexes: ["apps"] },
-  { operation: "flows of a tenant", verb: (d) => verbTable(d).listFlows.run(tenant, { after: "flow-1", limit: 20 }), indexes: ["flows_tenant"] },
-  { operation: "flows of an app", verb: (d) => verbTable(d).listFlows.run(tenant, { app: "app-7", limit: 20 }), indexes: ["flows_app"] },
-  { operation: "a version", verb: (d) => verbTable(d).getVersion.run(tenant, "flow-7", 1), indexes: ["flows", "flow_versions"] },
-  { operation: "editing a flow", verb: (d) => verbTable(d).editFlow.run(flow, START, setDraft("A", intents("New"))), indexes: ["flows", "apps", "tool_names", "tool_names_flow", "triggers"] },
-  { operation: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publication({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers", "schedules", "breakers", "trigger_subscriptions_flow"] },
-  { operation: "saving the graph of a draft's run", verb: (d) => verbTable(d).saveDraftVersion.run(flow, { graph: intents(), by: "", at: START }), indexes: ["flows", "apps", "flow_versions"] },
-  { operation: "deleting a flow", verb: (d) => verbTable(d).deleteFlow.run(flow, START), indexes: ["flows", "apps", "tool_names_flow", "triggers", "schedules", "breakers", "trigger_subscriptions_flow"] },
-  { operation: "sweeping deleted flows", verb: (d) => verbTable(d).sweepFlows.run(START, 50), indexes: ["flows_deleted", "runs_flow", "flows", "flow_versions", "trigger_firings"] },
-  { operation: "due schedules", verb: (d) => verbTable(d).fireSchedules.run(START, 20, () => ({ run: undefined, next_at: null })), indexes: ["schedules_due", "schedules", "triggers"] },
-  { operation: "the next due schedule", verb: (d) => verbTable(d).nextScheduleDue.run(), indexes: ["schedules_due"] },
-  { operation: "the time of the next due run of other flows", verb: (d) => verbTable(d).nextDue.run(START), indexes: ["flow_queues_next", "runs_leased"] },
-  { operation: "events that are not matched yet", verb: (d) => verbTable(d).claimMatching.run({ now: START, until: START + 1, limit: 20, after: "", room: () => 5 }), indexes: ["matching_events_tenant"], orIndex: "matching_events" },
-  { operation: "storing the runs of a slow filter", verb: (d) => verbTable(d).finishMatching.run([{ tenant, id: "id-7", attempts: 1, revision: 1, plan: { verdicts: [], runs: [] } }]), indexes: ["matching_events", "events_id"] },
-  { operation: "when the next event can be matched", verb: (d) => verbTable(d).nextMatchingDue.run(), indexes: ["matching_events_due"] },
-  { operation: "triggers that are not compared with an event yet", verb: (d) => verbTable(d).listDeferred.run(tenant, "id-7"), indexes: ["matching_events"] },
-  { operation: "the queue of a tenant", verb: (d) => verbTable(d).readQueue.run(tenant, START, 100), indexes: ["flow_queues_due", "runs_due", "runs_held", "run_waits", "flows"], orIndex: "flow_queues" },
-  { operation: "the queues of all tenants", verb: (d) => verbTable(d).measureQueues.run(START, 100), indexes: ["flow_queues_next", "runs_due"] },
-  { operation: "schedules of flows", verb: (d) => verbTable(d).listSchedules.run(tenant, ["flow-7", "flow-8"]), indexes: ["schedules"] },
-  { operation: "secrets by name", verb: (d) => verbTable(d).getSecrets.run(tenant, ["secret-7", "secret-8"]), indexes: ["secrets"] },
+  { operation: "apps of a tenant", verb: (d) => storeDefinition.listApps.call(contextOf(d), tenant, "app-1", 20), indexes: ["apps"] },
+  { operation: "flows of a tenant", verb: (d) => storeDefinition.listFlows.call(contextOf(d), tenant, { after: "flow-1", limit: 20 }), indexes: ["flows_tenant"] },
+  { operation: "flows of an app", verb: (d) => storeDefinition.listFlows.call(contextOf(d), tenant, { app: "app-7", limit: 20 }), indexes: ["flows_app"] },
+  { operation: "a version", verb: (d) => storeDefinition.getVersion.call(contextOf(d), tenant, "flow-7", 1), indexes: ["flows", "flow_versions"] },
+  { operation: "editing a flow", verb: (d) => storeDefinition.editFlow.call(contextOf(d), flow, START, setDraft("A", intents("New"))), indexes: ["flows", "apps", "tool_names", "tool_names_flow", "triggers"] },
+  { operation: "publishing a flow", verb: (d) => storeDefinition.publishFlow.call(contextOf(d), flow, publication({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers", "schedules", "breakers", "trigger_subscriptions_flow"] },
+  { operation: "saving the graph of a draft's run", verb: (d) => storeDefinition.saveDraftVersion.call(contextOf(d), flow, { graph: intents(), by: "", at: START }), indexes: ["flows", "apps", "flow_versions"] },
+  { operation: "deleting a flow", verb: (d) => storeDefinition.deleteFlow.call(contextOf(d), flow, START), indexes: ["flows", "apps", "tool_names_flow", "triggers", "schedules", "breakers", "trigger_subscriptions_flow"] },
+  { operation: "sweeping deleted flows", verb: (d) => storeDefinition.sweepFlows.call(contextOf(d), START, 50), indexes: ["flows_deleted", "runs_flow", "flows", "flow_versions", "trigger_firings"] },
+  { operation: "due schedules", verb: (d) => storeDefinition.fireSchedules.call(contextOf(d), START, 20, () => ({ run: undefined, next_at: null })), indexes: ["schedules_due", "schedules", "triggers"] },
+  { operation: "the next due schedule", verb: (d) => storeDefinition.nextScheduleDue.call(contextOf(d)), indexes: ["schedules_due"] },
+  { operation: "the time of the next due run of other flows", verb: (d) => storeDefinition.nextDue.call(contextOf(d), START), indexes: ["flow_queues_next", "runs_leased"] },
+  { operation: "events that are not matched yet", verb: (d) => storeDefinition.claimMatching.call(contextOf(d), { now: START, until: START + 1, limit: 20, after: "", room: () => 5 }), indexes: ["matching_events_tenant"], orIndex: "matching_events" },
+  { operation: "storing the runs of a slow filter", verb: (d) => storeDefinition.finishMatching.call(contextOf(d), [{ tenant, id: "id-7", attempts: 1, revision: 1, plan: { verdicts: [], runs: [] } }]), indexes: ["matching_events", "events_id"] },
+  { operation: "when the next event can be matched", verb: (d) => storeDefinition.nextMatchingDue.call(contextOf(d)), indexes: ["matching_events_due"] },
+  { operation: "triggers that are not compared with an event yet", verb: (d) => storeDefinition.listDeferred.call(contextOf(d), tenant, "id-7"), indexes: ["matching_events"] },
+  { operation: "the queue of a tenant", verb: (d) => storeDefinition.readQueue.call(contextOf(d), tenant, START, 100), indexes: ["flow_queues_due", "runs_due", "runs_held", "run_waits", "flows"], orIndex: "flow_queues" },
+  { operation: "the queues of all tenants", verb: (d) => storeDefinition.measureQueues.call(contextOf(d), START, 100), indexes: ["flow_queues_next", "runs_due"] },
+  { operation: "schedules of flows", verb: (d) => storeDefinition.listSchedules.call(contextOf(d), tenant, ["flow-7", "flow-8"]), indexes: ["schedules"] },
+  { operation: "secrets by name", verb: (d) => storeDefinition.getSecrets.call(contextOf(d), tenant, ["secret-7", "secret-8"]), indexes: ["secrets"] },
 ];
 
 export const series = (count: number) =>

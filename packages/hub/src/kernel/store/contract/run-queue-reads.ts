@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { MAX_RUN_WAITS, type RunWait } from "../run-store.ts";
+import { MAX_RUN_WAITS, type RunWait } from "../../../flows/runs/model.ts";
 import { claimExactly, FAR, LEASE, sampleRun, sampleRuns, save, succeeded } from "./run-sample.ts";
 import { itemAt, START } from "./sample.ts";
 import type { It } from "./subject.ts";

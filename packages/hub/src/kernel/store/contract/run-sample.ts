@@ -1,4 +1,3 @@
-import { createIds } from "../../lib/ids.ts";
 import {
   ALL_SHARES,
   type ClaimedRun,
@@ -7,8 +6,9 @@ import {
   type RunProgress,
   type Step,
   type StepPage,
-} from "../run-store.ts";
-import type { Store } from "../store.ts";
+} from "../../../flows/runs/model.ts";
+import type { Store } from "../../../store.ts";
+import { createIds } from "../../lib/ids.ts";
 import { START, type Tuple } from "./sample.ts";
 
 export const LEASE = 60;

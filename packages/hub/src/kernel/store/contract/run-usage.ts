@@ -1,6 +1,8 @@
 import { expect } from "vitest";
-import type { EventPlan, NewRun } from "../run-store.ts";
-import type { NewEvent, Retention } from "../store.ts";
+import type { NewEvent } from "../../../events/model.ts";
+import type { Retention } from "../../../events/retention/model.ts";
+import type { EventPlan } from "../../../flows/matching/model.ts";
+import type { NewRun } from "../../../flows/runs/model.ts";
 import {
   claim,
   claimExactly,

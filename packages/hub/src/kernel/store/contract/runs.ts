@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { ClaimedRun, Run } from "../run-store.ts";
+import type { ClaimedRun, Run } from "../../../flows/runs/model.ts";
 import { eventTrigger, intents, makeFlow, publish, triggersOf } from "./flow-sample.ts";
 import {
   allSteps,

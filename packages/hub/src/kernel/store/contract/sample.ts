@@ -1,13 +1,13 @@
-import { createIds } from "../../lib/ids.ts";
 import type {
   AppendRequest,
   AppendResult,
   EventRow,
   NewEvent,
-  Page,
   StalePlan,
-  Store,
-} from "../store.ts";
+} from "../../../events/model.ts";
+import type { Store } from "../../../store.ts";
+import { createIds } from "../../lib/ids.ts";
+import type { Page } from "../page.ts";
 
 export const START = Date.UTC(2026, 0, 1);
 export const SECOND = 1_000;

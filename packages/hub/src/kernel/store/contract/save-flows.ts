@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { EditFlow } from "../flow-store.ts";
+import type { EditFlow } from "../../../flows/model.ts";
 import { intents, makeFlow, publish, sampleApp, setDraft, toolNamesOf } from "./flow-sample.ts";
 import { ids, START } from "./sample.ts";
 import type { It } from "./subject.ts";

@@ -1,8 +1,8 @@
 import { expect, vi } from "vitest";
-import type { NewTrigger } from "../flow-store.ts";
-import type { NewRun } from "../run-store.ts";
-import type { DueSchedule, PlanFiring } from "../schedule-store.ts";
-import type { Store } from "../store.ts";
+import type { NewTrigger } from "../../../flows/model.ts";
+import type { NewRun } from "../../../flows/runs/model.ts";
+import type { DueSchedule, PlanFiring } from "../../../flows/schedule-model.ts";
+import type { Store } from "../../../store.ts";
 import { intents, makeFlow, publish } from "./flow-sample.ts";
 import { sampleRun } from "./run-sample.ts";
 import { START } from "./sample.ts";

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
-import type { NewEvent, SearchQuery, Store } from "../store.ts";
+import type { NewEvent, SearchQuery } from "../../../events/model.ts";
+import type { Store } from "../../../store.ts";
 import { sampleRuns } from "./run-sample.ts";
 import {
   appendEvents,

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { SealedText } from "../secret-store.ts";
+import type { SealedText } from "../../../flows/secrets/store.ts";
 import { START } from "./sample.ts";
 import type { It } from "./subject.ts";
 

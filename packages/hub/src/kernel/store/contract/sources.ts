@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { SourceEndpoint, SourceSecret } from "../store.ts";
+import type { SourceEndpoint, SourceSecret } from "../../../events/endpoints/model.ts";
 import { START } from "./sample.ts";
 import type { It } from "./subject.ts";
 

@@ -1,6 +1,6 @@
 import { describe, test } from "vitest";
+import type { Store } from "../../../store.ts";
 import type { Notice, Row } from "../sql.ts";
-import type { Store } from "../store.ts";
 
 /** A new, empty store of one backend, and operations that only tests need. */
 export interface Subject {

@@ -1,5 +1,7 @@
 import { expect } from "vitest";
-import type { DeliveryProgress, NewStoredToken, NewSubscription, Store } from "../store.ts";
+import type { DeliveryProgress, NewSubscription } from "../../../events/deliveries/model.ts";
+import type { Store } from "../../../store.ts";
+import type { NewStoredToken } from "../../../tokens/model.ts";
 import { START } from "./sample.ts";
 import type { It } from "./subject.ts";
 

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
-import type { Retention, Store } from "../store.ts";
+import type { Retention } from "../../../events/retention/model.ts";
+import type { Store } from "../../../store.ts";
 import { claim, sampleRun, save } from "./run-sample.ts";
 import {
   allEvents,

@@ -3,9 +3,9 @@
  * are generated from the schema, so a new table is tested when it is listed in tenant-tables.ts.
  */
 import { expect } from "vitest";
+import type { Store } from "../../../store.ts";
+import type { ExportPage } from "../../../tenants/model.ts";
 import type { Row, Value } from "../sql.ts";
-import type { Store } from "../store.ts";
-import type { ExportPage } from "../tenant-data-store.ts";
 import { keptTables, sharedTables, type TenantTable, tenantTables } from "../tenant-tables.ts";
 import { allNotices } from "./all-notices.ts";
 import { claim, claimExactly, progress, sampleRun, sampleStep, save } from "./run-sample.ts";

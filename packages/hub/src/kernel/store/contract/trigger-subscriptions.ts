@@ -1,6 +1,6 @@
 import { expect, vi } from "vitest";
-import type { SubscriptionResult } from "../connection-store.ts";
-import type { Store } from "../store.ts";
+import type { SubscriptionResult } from "../../../connections/model.ts";
+import type { Store } from "../../../store.ts";
 import { allNotices } from "./all-notices.ts";
 import {
   leaseOne,

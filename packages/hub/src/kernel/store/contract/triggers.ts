@@ -1,6 +1,6 @@
 import { expect, vi } from "vitest";
-import type { NewTrigger, TriggerPage } from "../flow-store.ts";
-import type { Store } from "../store.ts";
+import type { NewTrigger, TriggerPage } from "../../../flows/model.ts";
+import type { Store } from "../../../store.ts";
 import { eventTrigger, intents, makeFlow, publish, triggersOf } from "./flow-sample.ts";
 import { sampleRun } from "./run-sample.ts";
 import { appendRequest, START, sampleEvent } from "./sample.ts";

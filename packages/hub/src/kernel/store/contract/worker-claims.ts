@@ -1,5 +1,6 @@
 import { expect } from "vitest";
-import type { Store, WorkerClaim } from "../store.ts";
+import type { WorkerClaim } from "../../../events/model.ts";
+import type { Store } from "../../../store.ts";
 import { appendEvents, ids, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 

@@ -1,10 +1,4 @@
-/**
- * Clients and grants of the hub's OAuth authorization server. A grant is created with an authorization
- * code or a device code. A client redeems the code once, and gets an access token and a refresh token.
- * Each refresh replaces the refresh token, until the grant is revoked or expires. Codes and tokens are
- * stored as SHA-256 hashes; access tokens are rows of `tokens` whose parent is the grant.
- */
-import type { Scope } from "./store.ts";
+import type { Scope } from "../kernel/access/scopes.ts";
 
 export interface OAuthClient {
   /** Random if the client has registered itself; otherwise the URL of its metadata document. */
@@ -135,33 +129,4 @@ export interface GrantQuery {
   /** Only grants whose id sorts before this one: the last id of the previous page. */
   before?: string | undefined;
   limit: number;
-}
-
-export interface OAuthStore {
-  /** Creates or replaces a client with a metadata document. */
-  putOAuthClient(client: OAuthClient): Promise<void>;
-  /** Creates a client that has registered itself. */
-  registerOAuthClient(client: OAuthClient, limit: RegistrationLimit): Promise<RegistrationResult>;
-  getOAuthClient(id: string): Promise<OAuthClient | undefined>;
-  /** False if a grant with this id, code or user code exists; it is not changed. */
-  createOAuthGrant(grant: NewOAuthGrant): Promise<boolean>;
-  getOAuthGrant(id: string): Promise<OAuthGrant | undefined>;
-  findPendingGrant(userCode: string, now: number): Promise<OAuthGrant | undefined>;
-  /** Decides a pending grant. False if it does not exist, has expired or was decided before. */
-  decideOAuthGrant(id: string, decision: Decision, now: number): Promise<boolean>;
-  /** Of several concurrent calls with the same code, only one redeems it. */
-  redeemOAuthGrant(redemption: Redemption): Promise<RedemptionResult>;
-  /** Finds the grant of a refresh token; see `Redemption.family_hash`. */
-  findGrantByFamily(familyHash: string): Promise<OAuthGrant | undefined>;
-  /**
-   * Replaces the refresh token. For `graceMs`, the former one is still accepted, and gives the same next
-   * refresh token.
-   */
-  rotateOAuthGrant(rotation: Rotation): Promise<RotationResult>;
-  /** Also revokes its access tokens. False if the grant does not exist or is not active. */
-  revokeOAuthGrant(id: string, at: number): Promise<boolean>;
-  /** The active grants, sorted by id, descending: the newest first. */
-  listOAuthGrants(query: GrantQuery): Promise<OAuthGrant[]>;
-  /** Removes expired grants, and expired clients without grants. Returns their number. */
-  sweepOAuth(expiredBefore: number, limit: number): Promise<number>;
 }

@@ -5,19 +5,20 @@
  * are its events.
  */
 
-import { removeRuns } from "../../flows/runs/store/read-runs.ts";
-import { type CountedRun, discountRuns } from "../../flows/runs/store/run-usage.ts";
+import type { Retention, SweepResult, TenantSweep } from "../../events/retention/model.ts";
+import {
+  expiredSpans,
+  type RetentionTime,
+  type Span,
+} from "../../events/retention/retention-clock.ts";
+import { type CountedEvent, decrementPending } from "../../events/store/claim-events.ts";
 import { idFloor } from "../../kernel/lib/ids.ts";
 import { lockTenants } from "../../kernel/store/lock-tenants.ts";
 import { type Dialect, inLists, query, type Verb } from "../../kernel/store/sql.ts";
-import type {
-  Retention,
-  SweepResult,
-  TenantSettings,
-  TenantSweep,
-} from "../../kernel/store/store.ts";
-import { type CountedEvent, decrementPending } from "../store/claim-events.ts";
-import { expiredSpans, type RetentionTime, type Span } from "./retention-clock.ts";
+import { write } from "../../kernel/store/verb.ts";
+import type { TenantSettings } from "../../tenants/model.ts";
+import { removeRuns } from "../runs/store/read-runs.ts";
+import { type CountedRun, discountRuns } from "../runs/store/run-usage.ts";
 
 interface EventKey {
   tenant_id: string;
@@ -32,7 +33,8 @@ const HAS_NO_OPEN_RUN =
 /** Former versions counted the body of an event. */
 const STORED = "coalesce(stored, size) AS stored";
 
-export function* sweep(dialect: Dialect, retention: Retention): Verb<SweepResult> {
+export const sweep = write("own", function* (retention: Retention): Verb<SweepResult> {
+  const { dialect } = this;
   const { processedFor, pendingFor, maxBytes, limit } = retention;
   const processed: EventKey[] = [];
   for (const { from, to } of expiredSpans(retention, processedFor))
@@ -70,7 +72,7 @@ export function* sweep(dialect: Dialect, retention: Retention): Verb<SweepResult
   };
   yield* discountRuns(runs);
   return { ...swept, hasMore: all.length + overflow.runs.length > 0 };
-}
+});
 
 /** The events and runs that a tenant must lose. */
 interface Excess {
@@ -163,46 +165,49 @@ export function* findExcess(tenant: LargeTenant, limit: number): Verb<Excess> {
 
 const TENANTS_PER_CALL = 20;
 
-export function* sweepTenants(
-  dialect: Dialect,
-  after: string,
-  time: RetentionTime,
-  limit: number,
-): Verb<TenantSweep> {
-  const tenants = yield* query<{ id: string } & TenantSettings>(
-    "SELECT id, processed_for, pending_for FROM tenants " +
-      "WHERE id > ? AND (processed_for IS NOT NULL OR pending_for IS NOT NULL) ORDER BY id LIMIT ?",
-    [after, TENANTS_PER_CALL],
-  );
-  const processed: EventKey[] = [];
-  const expired: EventKey[] = [];
-  let next = after;
-  for (const { id, processed_for, pending_for } of tenants) {
-    const remaining = () => limit - processed.length - expired.length;
-    if (processed_for !== null)
-      for (const { from, to } of expiredSpans(time, processed_for))
-        processed.push(
-          ...(yield* query<EventKey>(
-            `SELECT tenant_id, seq FROM events WHERE tenant_id = ? AND processed = 1 AND processed_at >= ? AND processed_at <= ? AND ${HAS_NO_OPEN_RUN} ORDER BY processed_at LIMIT ?`,
-            [id, from, to, remaining()],
-          )),
-        );
-    if (pending_for !== null)
-      expired.push(...(yield* findExpired(id, expiredSpans(time, pending_for), remaining())));
-    if (processed.length + expired.length >= limit) break; // the next call continues with this tenant
-    next = id;
-  }
-  yield* lockTenants(
-    dialect,
-    [...processed, ...expired].map((event) => event.tenant_id),
-  );
-  const isEnd = tenants.length < TENANTS_PER_CALL && next === (tenants.at(-1)?.id ?? after);
-  return {
-    processed: yield* remove(dialect, processed),
-    expired: yield* remove(dialect, expired),
-    next: isEnd ? null : next,
-  };
-}
+/**
+ * Removes up to `limit` events by the retention times of `TenantSettings`. Visits the tenants that
+ * have such times in the order of their ids, starting after the id `after`.
+ */
+export const sweepTenants = write(
+  "own",
+  function* (after: string, time: RetentionTime, limit: number): Verb<TenantSweep> {
+    const { dialect } = this;
+    const tenants = yield* query<{ id: string } & TenantSettings>(
+      "SELECT id, processed_for, pending_for FROM tenants " +
+        "WHERE id > ? AND (processed_for IS NOT NULL OR pending_for IS NOT NULL) ORDER BY id LIMIT ?",
+      [after, TENANTS_PER_CALL],
+    );
+    const processed: EventKey[] = [];
+    const expired: EventKey[] = [];
+    let next = after;
+    for (const { id, processed_for, pending_for } of tenants) {
+      const remaining = () => limit - processed.length - expired.length;
+      if (processed_for !== null)
+        for (const { from, to } of expiredSpans(time, processed_for))
+          processed.push(
+            ...(yield* query<EventKey>(
+              `SELECT tenant_id, seq FROM events WHERE tenant_id = ? AND processed = 1 AND processed_at >= ? AND processed_at <= ? AND ${HAS_NO_OPEN_RUN} ORDER BY processed_at LIMIT ?`,
+              [id, from, to, remaining()],
+            )),
+          );
+      if (pending_for !== null)
+        expired.push(...(yield* findExpired(id, expiredSpans(time, pending_for), remaining())));
+      if (processed.length + expired.length >= limit) break; // the next call continues with this tenant
+      next = id;
+    }
+    yield* lockTenants(
+      dialect,
+      [...processed, ...expired].map((event) => event.tenant_id),
+    );
+    const isEnd = tenants.length < TENANTS_PER_CALL && next === (tenants.at(-1)?.id ?? after);
+    return {
+      processed: yield* remove(dialect, processed),
+      expired: yield* remove(dialect, expired),
+      next: isEnd ? null : next,
+    };
+  },
+);
 
 /** Reads only the oldest pending events, so that the cost does not grow with the backlog. */
 function* findExpired(tenant: string, spans: readonly Span[], limit: number): Verb<EventKey[]> {

@@ -2,9 +2,8 @@
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
-import type { SubscriptionState } from "./connection-store.ts";
-import type { NewSchedule } from "./schedule-store.ts";
-import type { Row } from "./sql.ts";
+import type { SubscriptionState } from "../connections/model.ts";
+import type { Row } from "../kernel/store/sql.ts";
 
 export interface StoredApp {
   tenant: string;
@@ -205,115 +204,9 @@ export interface TriggerState
 /** `changed`: the draft differs from the published version. */
 export type DraftState = "unpublished" | "published" | "changed";
 
-export interface FlowStore {
-  /** False if an app with this slug exists. */
-  createApp(app: StoredApp): Promise<boolean>;
-  getApp(tenant: string, slug: string): Promise<StoredApp | undefined>;
-  listApps(tenant: string, after: string, limit: number): Promise<StoredApp[]>;
-  updateApp(
-    tenant: string,
-    slug: string,
-    change: { name?: string; description?: string },
-    at: number,
-  ): Promise<StoredApp | undefined>;
-  /** Deletes the app and its flows. Existing runs continue until they end. */
-  deleteApp(tenant: string, slug: string, at: number): Promise<boolean>;
-
-  createFlow(
-    flow: { id: string; tenant: string; app: string; at: number },
-    edit: EditFlow,
-  ): Promise<EditResult>;
-  editFlow(key: FlowKey, at: number, edit: EditFlow): Promise<EditResult>;
-  /**
-   * Creates and edits flows of an app in one transaction. Creates the app if it does not exist.
-   * `plan` receives the app's flows. A deleted flow with the same id is restored. An id that
-   * belongs to a flow of another app or tenant is an error, unless the plan has a `fallbackId`.
-   */
-  saveFlows(app: StoredApp, plan: PlanFlows): Promise<StoredFlow[]>;
-  /**
-   * Saves and publishes the flows of a legacy system whose tables are in this database. Then renames
-   * the legacy table of flows, so that its flows are migrated only once. The rows of the table do not
-   * change.
-   */
-  migrateLegacyFlows(convert: ConvertFlows): Promise<LegacyMigration>;
-  getFlow(tenant: string, id: string): Promise<StoredFlow | undefined>;
-  /** Ordered by id. A page with large flows is shorter than the limit. */
-  listFlows(
-    tenant: string,
-    query: { app?: string | undefined; after?: string | undefined; limit: number },
-  ): Promise<FlowPage>;
-  listTriggerStates(tenant: string, flow: string): Promise<TriggerState[]>;
-  /** Returns the states by the id of the flow. */
-  listDraftStates(tenant: string, flows: readonly string[]): Promise<Map<string, DraftState>>;
-  /**
-   * Returns the id of the app's flow that owns this tool name: in its draft, in its published version, or
-   * as an alias that is valid at `now`.
-   */
-  findToolOwner(
-    tenant: string,
-    app: string,
-    name: string,
-    now: number,
-  ): Promise<string | undefined>;
-  deleteFlow(key: FlowKey, at: number): Promise<DeleteResult>;
-  /**
-   * Removes flows that were deleted before this time, and not before `since`, and have no runs. Returns
-   * the number of removed flows.
-   */
-  sweepFlows(deletedBefore: number, limit: number, since?: number): Promise<number>;
-  /** Publishes the version that `prepare` returns for the stored flow. */
-  publishFlow(key: FlowKey, prepare: (flow: StoredFlow) => Publication): Promise<EditResult>;
-  /** Replaces the draft with an earlier version, adapted by `edit`, and publishes it. */
-  rollBackFlow(
-    key: FlowKey,
-    version: number,
-    at: number,
-    edit: (graph: FlowGraph) => EditFlow,
-    prepare: (flow: StoredFlow) => Publication,
-  ): Promise<EditResult>;
-  /**
-   * Stores the graph of a draft for a test run, as a version with a negative number, and returns the
-   * number. Removes old versions of drafts. Returns undefined if the flow does not exist.
-   */
-  saveDraftVersion(
-    key: FlowKey,
-    draft: { graph: FlowGraph; by: string; at: number },
-  ): Promise<number | undefined>;
-  /** The published versions, the newest first. */
-  listVersions(tenant: string, id: string): Promise<FlowVersion[]>;
-  getVersion(tenant: string, id: string, version: number): Promise<FlowGraph | undefined>;
-
-  /** The active tools of an app's published flows, sorted by name. */
-  listTools(tenant: string, app: string, after: string, limit: number): Promise<StoredTrigger[]>;
-  /** Finds a tool by its name, or by an alias that is valid at `now`. */
-  findTool(
-    tenant: string,
-    app: string,
-    name: string,
-    now: number,
-  ): Promise<{ trigger: StoredTrigger; alias: boolean } | undefined>;
-  getTrigger(tenant: string, flow: string, node: string): Promise<StoredTrigger | undefined>;
-  /**
-   * The active event triggers that listen to one of the sources and to the type. `revision` increases
-   * with each change of the tenant's triggers.
-   */
-  findTriggers(
-    tenant: string,
-    sources: readonly string[],
-    type: string,
-    page?: TriggerPage,
-  ): Promise<{ revision: number; triggers: StoredTrigger[] }>;
-  /**
-   * The event triggers without a stored verdict on the event, including inactive ones, to explain why it
-   * started no run: those that listen to its source and type, or the others.
-   */
-  listEventTriggers(
-    tenant: string,
-    event: ExplainedEvent,
-    page: TriggerPage & { listening: boolean },
-  ): Promise<RevisedTrigger[]>;
-  /** Counts the verdicts on an event, of all triggers or those of one flow. */
-  countVerdicts(tenant: string, event: string, flow?: string): Promise<VerdictCounts | undefined>;
-  /** The triggers of these flows that a circuit breaker has stopped since `since`. */
-  listTrips(tenant: string, flows: readonly string[], since: number): Promise<StoredTrip[]>;
+/** When a schedule fires. `next_at` is null if it never fires again. */
+export interface NewSchedule {
+  cron: string;
+  time_zone: string;
+  next_at: number | null;
 }

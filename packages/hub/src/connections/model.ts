@@ -165,16 +165,6 @@ export interface ConfirmedToken {
   at: number;
 }
 
-export interface FoundCallbackToken {
-  tenant: string;
-  connection: string;
-  subscription: string;
-  /** Null for the current token, and for a new token that the server has not confirmed. */
-  expires_at: number | null;
-  /** Whether no subscription wants the events any more: the triggers are inactive or removed. */
-  isGone: boolean;
-}
-
 /** A server that the connection had before, and that may still send events. */
 export type FormerServer = Pick<Connection, "revision" | "target" | "sealed">;
 
@@ -230,103 +220,29 @@ export interface SubscriptionResult {
   isRemoved?: boolean;
 }
 
-export interface ConnectionStore {
-  /** Creates a connection, due immediately. False if the id is taken. */
-  createConnection(
-    connection: Pick<Connection, "id" | "tenant" | "name" | "target" | "sealed" | "credentials">,
-    at: number,
-  ): Promise<boolean>;
-  /**
-   * Changes the fields that are set. A changed target or credential increases `revision`. If the target
-   * changes, the tokens of the former server expire after a day. If the revision is not `ifRevision`,
-   * changes nothing and returns "changed".
-   */
-  updateConnection(
-    tenant: string,
-    id: string,
-    change: Partial<Pick<Connection, "name" | "target" | "sealed" | "credentials">> & {
-      ifRevision?: number;
-    },
-    at: number,
-  ): Promise<Connection | "changed" | undefined>;
-  /**
-   * Marks the connection as deleted, and its subscriptions as wanted `removed`. False if it does not
-   * exist.
-   */
-  deleteConnection(tenant: string, id: string, at: number): Promise<boolean>;
-  /** Undefined if the connection does not exist or is marked as deleted. */
-  getConnection(tenant: string, id: string): Promise<Connection | undefined>;
-  listConnections(tenant: string, after: string, limit: number): Promise<Connection[]>;
-  getOffers(tenant: string, id: string): Promise<Offers | undefined>;
-  /** Makes the connection due at `at`, for example after `tools/list_changed`. */
-  touchConnection(tenant: string, id: string, at: number): Promise<void>;
-  /** Leases connections that are due and that no other process has leased. */
-  leaseConnections(lease: ConnectionLease): Promise<LeasedConnection[]>;
-  /** Extends the leases of `by` on these connections. Returns the ids of those that it still leases. */
-  renewConnections(
-    lease: Omit<ConnectionLease, "limit">,
-    ids: readonly string[],
-  ): Promise<string[]>;
-  /**
-   * Records the result and ends the lease, if `by` still holds it. A deleted connection without
-   * subscriptions is removed. Returns false if the lease was lost; then nothing is recorded.
-   */
-  finishConnection(
-    by: string,
-    result: ConnectionResult,
-    subscriptions: readonly SubscriptionResult[],
-    now: number,
-  ): Promise<boolean>;
-  /** Deletes the former servers up to `revision`, during a lease. False if the lease was lost. */
-  dropFormerServers(by: string, connection: string, revision: number): Promise<boolean>;
-  /** Records the progress of subscriptions during a lease. False if the lease was lost. */
-  saveSubscriptions(
-    by: string,
-    connection: string,
-    subscriptions: readonly SubscriptionResult[],
-    now: number,
-  ): Promise<boolean>;
-  /** When the next connection is due; null if there is none. */
-  nextConnectionDue(): Promise<number | null>;
-  /** Ends the leases of `by`, so that other processes can lease the connections. */
-  releaseConnections(by: string): Promise<void>;
-  /** The subscriptions of a connection, with `last_fired_at`; without those wanted `removed`. */
-  listTriggerSubscriptions(tenant: string, connection: string): Promise<TriggerSubscription[]>;
-  /** The states of the subscriptions of these flows; without those wanted `removed`. */
-  listSubscriptionStates(
-    tenant: string,
-    flows: readonly string[],
-  ): Promise<StoredSubscriptionState[]>;
-  /** Makes the keeper configure the active subscriptions of the connection again, with the same tokens. */
-  renewSubscriptions(tenant: string, connection: string, at: number): Promise<void>;
-  /**
-   * Makes the keeper configure the subscription again, with a new token. If a token of the connection has
-   * the scope `connection`, the triggers share tokens, and all subscriptions get a new one. The former
-   * tokens expire a day after the server has confirmed the new one, or with `revokeNow` immediately.
-   * False if the subscription does not exist.
-   */
-  rotateCallbackToken(
-    tenant: string,
-    connection: string,
-    id: string,
-    options: { revokeNow: boolean; at: number },
-  ): Promise<boolean>;
-  /**
-   * Stores a token before it is sent to the server. It is valid immediately, even if it had expired. Does
-   * nothing if the subscription has another generation meanwhile.
-   */
-  stageCallbackToken(token: NewCallbackToken): Promise<void>;
-  /**
-   * Records that the server uses this token for the type. Other tokens that the server no longer needs
-   * expire: after a day, or immediately if they were sent to another server.
-   *
-   * Scope `subscription`: when all types of this token are confirmed, no other token of the subscription
-   * is needed. Scope `connection`: this token replaces the other tokens of the connection for the
-   * type. Another token is needed while it has a wanted type left.
-   */
-  confirmCallbackToken(token: ConfirmedToken): Promise<void>;
-  /** Records that the server rejected the token for the type. A token without types expires after a day. */
-  rejectCallbackToken(token: Pick<ConfirmedToken, "hash" | "type" | "at">): Promise<void>;
-  /** Undefined if the token is unknown or has expired. */
-  findCallbackToken(hash: string, now: number): Promise<FoundCallbackToken | undefined>;
+/**
+ * The OAuth tokens with which the hub calls the MCP server of a connection, as one encrypted document per
+ * connection. A person has granted them at the authorization server of that MCP server. They are stored
+ * apart from the connection, because refreshing a token must not change the connection's revision.
+ * oauth/model.ts has the grants of the hub's own authorization server.
+ */
+
+export interface ConnectionGrant {
+  /** The tokens, encrypted by the caller; null if there are none. See connections/grant.ts. */
+  sealed: string | null;
+  /** Why the authorization server ended the last grant; null if it has not. */
+  error: string | null;
+  /** Increases with each change. */
+  version: number;
+}
+
+/** An authorization that a person has begun in a browser. */
+export interface PendingAuthorization {
+  /** SHA-256 of the parameter `state`, in hexadecimal. */
+  state: string;
+  /** The id of the session or token that began the authorization. */
+  by: string;
+  /** The data that completes the authorization, encrypted by the caller. */
+  sealed: string;
+  expires_at: number;
 }

@@ -3,11 +3,7 @@
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { LargeJson, MaybeLarge, MixedJson } from "@signalbox/rules/large-json.ts";
-import type { Trip } from "@signalbox/rules/match/breaker.ts";
-import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
-import type { FlowGraph, TriggerPage } from "./flow-store.ts";
-import type { DeferredMatch } from "./matching-store.ts";
-import type { Page } from "./page.ts";
+import type { FlowGraph } from "../model.ts";
 
 /**
  * A lane is the set of runs that share one concurrency limit.
@@ -291,19 +287,6 @@ export interface RunCount {
   count: number;
 }
 
-/**
- * Whether an event matched a trigger that listens to the event's source and type. All matches and the nearest
- * misses are stored. A miss has only the conditions that failed.
- */
-export interface StoredVerdict {
-  flow_id: string;
-  node_id: string;
-  version: number;
-  matched: boolean;
-  reasons: Reason[];
-  run_id: string | null;
-}
-
 /** The runs of one flow that wait in the store. */
 export interface FlowQueue {
   app: string;
@@ -395,153 +378,3 @@ export type LaneStart =
   | { outcome: "queued"; id: string }
   /** The lane has reached its limit, and `whenFull` is `skip`. */
   | { outcome: "full" };
-
-export interface RunStore {
-  /**
-   * Queues runs for any worker. Returns one id for each: of the new run, of the existing run with the
-   * same key, or of the run that gathered the input. Null if the run was skipped; see `WhenFull`.
-   */
-  queueRuns(runs: NewRun[]): Promise<(string | null)[]>;
-  /** Stores a run and claims it for the caller. Undefined if a run with the same key exists. */
-  startRun(run: ImmediateRun, lease: RunLease): Promise<ClaimedRun | undefined>;
-  /** Returns what `startRun` would return, but stores nothing; see `RunProgress.start`. */
-  prepareRun(run: ImmediateRun, lease: RunLease): Promise<ClaimedRun>;
-  /**
-   * Stores a run for a client that waits for the result, and claims it if its lane is below its
-   * limit. Otherwise the run is held, and later admitted ahead of the tenant's queued runs; with
-   * `whenFull: "skip"` it is not stored.
-   */
-  startInLane(run: LaneRun, lease: RunLease): Promise<LaneStart>;
-  /**
-   * Claims runs that are due or whose lease has expired. Tenants, the apps of a tenant and the flows of an
-   * app are served round robin, and get no more than `shares` allow. A run that
-   * was claimed many times without progress fails. May return fewer runs than are due: if other workers
-   * claim at the same time, or because a run that may have crashed its worker is claimed alone. Then
-   * `nextDue` returns a past time.
-   */
-  claimRuns(lease: RunLease, limit: number, shares: ClaimShares): Promise<ClaimedRun[]>;
-  /**
-   * Extends the leases of those `runs` that `worker` still has, and of no other runs. An expired lease is
-   * extended too, unless another worker has claimed or requeued the run. Returns the runs whose leases were extended,
-   * and those of them for which a cancellation was requested.
-   */
-  renewRuns(
-    lease: RunLease,
-    runs: readonly string[],
-  ): Promise<{ renewed: string[]; cancelRequested: string[] }>;
-  /** `lost`: the progress was not saved, because the claim is no longer valid or the run has ended. */
-  saveProgress(batch: RunProgress[]): Promise<("saved" | "lost")[]>;
-  /**
-   * The time when the next run is due or the next lease expires; null if there is neither. With `after`,
-   * flows with runs that are due earlier are left out.
-   */
-  nextDue(after?: number): Promise<number | null>;
-  /** Returns the worker's runs to the queue, so that other workers can claim them immediately. */
-  releaseRuns(worker: string, now: number): Promise<void>;
-  /** Reads which runs of the tenant wait, and for what. Each count stops at `max`. */
-  readQueue(tenant: string, now: number, max: number): Promise<QueueReport>;
-  /**
-   * Counts the queued runs of all tenants by flow. Each count stops at `max`, and of many flows only those
-   * that were served longest ago are counted.
-   */
-  measureQueues(
-    now: number,
-    max: number,
-  ): Promise<{ tenant: string; queued: number; since: number | null }[]>;
-  /** Replaces what a worker has reported about the waits of its runs. */
-  saveRunWaits(
-    worker: string,
-    at: number,
-    waits: readonly (RunWait & { tenant: string })[],
-  ): Promise<void>;
-  getRun(tenant: string, id: string): Promise<Run | undefined>;
-  /** Like `getRun`, with a `Preview` in place of a large input or output, and without `gathered`. */
-  previewRun(tenant: string, id: string): Promise<Run | undefined>;
-  findRun(tenant: string, key: string): Promise<Run | undefined>;
-  /** Returns runs as `previewRun` does, the newest first. */
-  listRuns(query: RunQuery): Promise<Run[]>;
-  /**
-   * The newest run comes first. A page with several filters, or with `cause`, reads a bounded part of the
-   * runs, and may have fewer items than `limit`.
-   */
-  listRunSummaries(query: RunQuery): Promise<Page<RunSummary, string>>;
-  /** Returns the newest run of each flow that has runs. */
-  lastRuns(tenant: string, flows: readonly string[]): Promise<RunSummary[]>;
-  /**
-   * Counts the runs whose id is at least `since`, by status and by the first `digits` characters of
-   * their ids. Of each status, at most the newest `max` runs are counted.
-   */
-  countRunsByPeriod(
-    tenant: string,
-    since: string,
-    digits: number,
-    max: number,
-  ): Promise<RunCount[]>;
-  /** The times of the newest runs that succeeded and whose id is at least `since`. */
-  listRunTimes(
-    tenant: string,
-    since: string,
-    limit: number,
-  ): Promise<{ id: string; created_at: number; started_at: number; finished_at: number }[]>;
-  /** Counts the runs of each status whose id is at least `since`. Each count stops at `max`. */
-  countRuns(tenant: string, since: string, max: number): Promise<Record<RunStatus, number>>;
-  /** A page of steps, with a `Preview` in place of each large input or output. */
-  listSteps(tenant: string, run: string, query?: StepQuery): Promise<StepPage>;
-  countSteps(tenant: string, run: string): Promise<number>;
-  /** The output of a step of a run that the caller has claimed. Rejects if there is no such step. */
-  loadOutput(run: string, step: StepRef): Promise<MaybeLarge>;
-  /** The size of a value as JSON in UTF-8; undefined if there is no such run or step. */
-  measureValue(key: ValueKey): Promise<number | undefined>;
-  /** A value as JSON; undefined if there is no such run or step. */
-  readValue(key: ValueKey): Promise<string | undefined>;
-  /** Enables `run_steps` notices for this run until `until`. */
-  enableStepNotices(tenant: string, run: string, until: number): Promise<void>;
-  /**
-   * Cancels the run; if a worker executes it, requests the cancellation. Returns the run
-   * as `previewRun` does; undefined if it has ended or does not exist.
-   */
-  cancelRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
-  /**
-   * Continues a failed or cancelled run at the steps that failed or did not end. Other steps are not
-   * repeated. Returns the run as `previewRun` does; undefined if it does not exist or has another status.
-   */
-  retryRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
-  /** The stored verdicts on an event, sorted by `flow_id` and `node_id`; by default all. */
-  listVerdicts(
-    tenant: string,
-    event: string,
-    page?: TriggerPage & { matched: boolean },
-  ): Promise<StoredVerdict[]>;
-  /**
-   * Removes up to `limit` runs that ended before this time, and not before `since`. If they have many steps,
-   * removes only steps. Returns the number of runs that it has worked on.
-   */
-  sweepRuns(endedBefore: number, limit: number, since?: number): Promise<number>;
-}
-
-export interface PlannedVerdict extends Omit<StoredVerdict, "run_id"> {
-  /**
-   * Set if a limit of the circuit breaker applies to the event. `chain`: its causation chain is too long,
-   * so `matched` is false. `loops`: the trigger's own flow is in the chain. The store then counts how
-   * often the trigger fires, and prevents it above `max` times per minute.
-   */
-  breaker?: Trip & { reason: Reason };
-}
-
-/** A trigger that a circuit breaker prevented from firing for one event. */
-export interface TrippedTrigger extends Trip {
-  event_id: string;
-  flow_id: string;
-  node_id: string;
-  /** Whether this is the first time within a minute. The hub logs only the first time. */
-  isFirst: boolean;
-}
-
-/** The verdicts and runs of an event. They are stored in the same transaction as the event. */
-export interface EventPlan {
-  verdicts: PlannedVerdict[];
-  /** One run for each verdict that matched, in the same order. */
-  runs: NewRun[];
-  /** Set if some triggers are compared with the event after it was stored. */
-  deferred?: DeferredMatch;
-}

@@ -1,5 +1,6 @@
 import { idFloor, timeOfId } from "../../kernel/lib/ids.ts";
-import { type Dialect, first, query, type Verb } from "../../kernel/store/sql.ts";
+import { first, query, type Verb } from "../../kernel/store/sql.ts";
+import { read, write } from "../../kernel/store/verb.ts";
 import {
   acceptClock as accept,
   type ClockReading,
@@ -8,23 +9,25 @@ import {
   startClock,
 } from "./retention-clock.ts";
 
-export function* getClock(dialect?: Dialect): Verb<RetentionClock | undefined> {
+export const getClock = read("own", function* (): Verb<RetentionClock | undefined> {
   const row = yield* first<{ state: string }>(
-    `SELECT state FROM retention_clock WHERE id = 1${dialect?.forUpdate ?? ""}`,
+    `SELECT state FROM retention_clock WHERE id = 1${this.dialect?.forUpdate ?? ""}`,
   );
   return row && (JSON.parse(row.state) as RetentionClock);
-}
+});
 
-export function* observeClock(dialect: Dialect, reading: ClockReading): Verb<RetentionClock> {
+/** Updates the clock of retention (retention-clock.ts), and returns it. */
+export const observeClock = write("own", function* (reading: ClockReading): Verb<RetentionClock> {
   const clock =
-    (yield* getClock(dialect)) ?? startClock(yield* newestTime(reading.wall), reading.wall);
+    (yield* getClock.call(this)) ?? startClock(yield* newestTime(reading.wall), reading.wall);
   return yield* putClock(readClock(clock, reading));
-}
+});
 
-export function* acceptClock(dialect: Dialect, wall: number): Verb<RetentionClock | undefined> {
-  const clock = yield* getClock(dialect);
+/** Believes a step of the wall clock now. Undefined if no hub has used the database. */
+export const acceptClock = write("own", function* (wall: number): Verb<RetentionClock | undefined> {
+  const clock = yield* getClock.call(this);
   return clock && (yield* putClock(accept(clock, wall)));
-}
+});
 
 function* putClock(clock: RetentionClock): Verb<RetentionClock> {
   yield* query(

@@ -69,13 +69,13 @@ export type RedeliveryChange = Partial<
   Pick<Redelivery, "state" | "requests" | "requested_at" | "next_at" | "note">
 >;
 
-interface SweepLease {
+export interface SweepLease {
   by: string;
   now: number;
   until: number;
 }
 
-interface SweepEnd {
+export interface SweepEnd {
   now: number;
   next_at: number;
   /** GitHub's rate limit ends at this time. No sweep begins earlier, not even a requested one. */
@@ -84,40 +84,4 @@ interface SweepEnd {
   error: string | null;
   /** Redeliveries whose first known attempt was before this time are removed. */
   remove_before: number;
-}
-
-export interface RedeliveryStore {
-  /** Makes a sweep due at `at`, unless one is due earlier. */
-  requestRedeliverySweep(at: number): Promise<void>;
-  /** Leases the sweep if it is due. Otherwise, `due_at` is the time to try again. */
-  leaseRedeliverySweep(
-    lease: SweepLease,
-  ): Promise<{ leased: RedeliverySweep } | { leased: undefined; due_at: number }>;
-  /**
-   * Records one page of attempts and the progress, and renews the lease. `failed` is the number of new
-   * open redeliveries, and `delivered` the number of known ones that have been delivered since. Returns
-   * undefined if the lease is lost.
-   */
-  recordAttempts(
-    lease: SweepLease,
-    attempts: readonly DeliveryAttempt[],
-    progress: SweepProgress,
-  ): Promise<{ failed: number; delivered: number } | undefined>;
-  /** The open redeliveries that are due, in the order of `next_at`. */
-  dueRedeliveries(now: number, limit: number): Promise<Redelivery[]>;
-  /** Changes a redelivery if it is open, and renews the lease. False if the lease is lost. */
-  changeRedelivery(lease: SweepLease, guid: string, change: RedeliveryChange): Promise<boolean>;
-  /**
-   * Opens the redelivery again: it is due at `at` and has no requests, and a sweep is due too. Returns
-   * undefined if the webhook was delivered, is unknown, or failed first at `failed_after` or before.
-   */
-  retryRedelivery(guid: string, at: number, failed_after: number): Promise<Redelivery | undefined>;
-  /** Records the end of a sweep, and ends the lease. False if the lease is lost. */
-  finishRedeliverySweep(by: string, end: SweepEnd): Promise<boolean>;
-  /** Undefined before the first sweep. */
-  getRedeliverySweep(): Promise<RedeliverySweep | undefined>;
-  /** Newest first. */
-  listRedeliveries(state: RedeliveryState, limit: number): Promise<Redelivery[]>;
-  /** Higher counts are returned as `max`. */
-  countRedeliveries(max: number): Promise<Record<RedeliveryState, number>>;
 }

@@ -1,0 +1,7 @@
+/** The verbs of events, of the endpoints that receive them, and of the webhooks that deliver them. */
+export * from "./deliveries/store.ts";
+export * from "./endpoints/store.ts";
+export * from "./retention/store.ts";
+export * from "./store/claim-events.ts";
+export * from "./store/read-events.ts";
+export * from "./store/search-events.ts";

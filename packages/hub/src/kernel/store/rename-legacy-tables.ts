@@ -1,0 +1,25 @@
+import { normalizeColumnName } from "../lib/normalize-column-name.ts";
+import { columnsOf, type Dialect, query, type Verb } from "./sql.ts";
+
+/**
+ * Whether a table `flows` with these columns belongs to a legacy system. Our table has a column
+ * `graph`.
+ */
+export function isLegacyTable(columns: readonly string[]): boolean {
+  const names = new Set(columns.map(normalizeColumnName));
+  return names.has("toolname") || (names.has("nodes") && !names.has("graph"));
+}
+
+/** Renames the legacy tables, and drops the legacy indexes, whose names the statements use. */
+export function* renameLegacyTables(dialect: Dialect, statements: readonly string[]): Verb<void> {
+  const created = statements.flatMap((statement) => {
+    const [, kind, name] = /^CREATE (?:UNIQUE )?(TABLE|INDEX) (\w+)/.exec(statement) ?? [];
+    return kind && name ? [{ kind, name }] : [];
+  });
+  if (!created.some(({ name }) => name === "flows")) return;
+  if (!isLegacyTable(yield* columnsOf(dialect, "flows"))) return;
+  for (const { kind, name } of created)
+    if (kind === "INDEX") yield* query(`DROP INDEX IF EXISTS ${name}`);
+    else if ((yield* columnsOf(dialect, name)).length > 0)
+      yield* query(`ALTER TABLE ${name} RENAME TO older_${name}`);
+}
