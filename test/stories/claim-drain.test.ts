@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { LOCAL_TENANT } from "../../packages/hub/src/kernel/access/scopes.ts";
-import { openPostgres } from "../../packages/hub/src/kernel/backends/postgres.ts";
-import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import {
   appendInChunks,
   ids,
   sampleEvents,
-} from "../../packages/hub/src/kernel/store/contract/sample.ts";
+} from "../../packages/hub/src/events/store/contract/sample.ts";
+import { LOCAL_TENANT } from "../../packages/hub/src/kernel/access/scopes.ts";
+import { openPostgres } from "../../packages/hub/src/kernel/backends/postgres.ts";
+import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import type { Store } from "../../packages/hub/src/store.ts";
 import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { createToken } from "../../packages/hub/src/tokens/tokens.ts";

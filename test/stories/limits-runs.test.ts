@@ -5,15 +5,15 @@
 import { LargeJson } from "@signalbox/rules/large-json.ts";
 import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import type { RunProgress, Step } from "../../packages/hub/src/flows/runs/model.ts";
-import { openPostgres } from "../../packages/hub/src/kernel/backends/postgres.ts";
-import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import {
   claimExactly,
   failed,
   sampleRun,
   sampleStep,
   save,
-} from "../../packages/hub/src/kernel/store/contract/run-sample.ts";
+} from "../../packages/hub/src/flows/runs/store/contract/run-sample.ts";
+import { openPostgres } from "../../packages/hub/src/kernel/backends/postgres.ts";
+import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { ADMIN, type Api, type Backend, startApi } from "../support/api-client.ts";
 import { eventOf468Megabytes, runBeyondItsBudget, TRIGGER } from "../support/attacks/large-runs.ts";

@@ -2,10 +2,10 @@ import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createInbox } from "../events/inbox/inbox.ts";
 import { inboxTools } from "../events/inbox/inbox-tools.ts";
+import { appendRequest, sampleEvents } from "../events/store/contract/sample.ts";
 import { explainTools } from "../flows/matching/explain-tools.ts";
 import { testEvaluate } from "../flows/sandbox/test-evaluate.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
-import { appendRequest, sampleEvents } from "../kernel/store/contract/sample.ts";
 import { storeDefinition } from "../store.ts";
 import { createAgentInbox } from "./agent-inbox.ts";
 

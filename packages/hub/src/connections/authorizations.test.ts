@@ -13,11 +13,11 @@ import { WAIT } from "../../../../test/support/timeouts.ts";
 import { createGuardedWebFetch } from "../hosts/node/guarded-web-fetch.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { createTestTimers } from "../kernel/lib/test-timers.ts";
-import { publishTriggers } from "../kernel/store/contract/connection-sample.ts";
 import { storeDefinition } from "../store.ts";
 import { createAuthorizations } from "./authorizations.ts";
 import type { Credentials } from "./credentials.ts";
 import { createRevokeRemoved } from "./revoke-removed.ts";
+import { publishTriggers } from "./store/contract/connection-sample.ts";
 
 const call = { tool: "echo", arguments: {} };
 const HUB = "http://127.0.0.1:4747";

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
+import { START } from "../events/store/contract/sample.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
-import { START } from "../kernel/store/contract/sample.ts";
 import type { Store } from "../store.ts";
 import { storeDefinition } from "../store.ts";
 import { createConnectionEditor } from "./connection-editor.ts";

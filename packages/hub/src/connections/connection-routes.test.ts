@@ -5,7 +5,6 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { mountRoutes } from "../kernel/http/route.ts";
 import { createSeal } from "../kernel/lib/seal.ts";
-import { publishTriggers, sampleOffers } from "../kernel/store/contract/connection-sample.ts";
 import { storeDefinition } from "../store.ts";
 import { commandRefusal } from "./command.ts";
 import { createConnectionEditor } from "./connection-editor.ts";
@@ -14,6 +13,7 @@ import { connectionRoutes } from "./connection-routes.ts";
 import type { Connections } from "./connections.ts";
 import { unsealCredentials } from "./credentials.ts";
 import type { ConnectionResult } from "./model.ts";
+import { publishTriggers, sampleOffers } from "./store/contract/connection-sample.ts";
 
 const seal = createSeal(new Uint8Array(32));
 const timers = {

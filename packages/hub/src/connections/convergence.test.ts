@@ -7,17 +7,17 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { START } from "../events/store/contract/sample.ts";
+import { eventTrigger, intents, makeFlow, publish } from "../flows/store/contract/flow-sample.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
-import { sampleConnection } from "../kernel/store/contract/connection-sample.ts";
-import { eventTrigger, intents, makeFlow, publish } from "../kernel/store/contract/flow-sample.ts";
-import { START } from "../kernel/store/contract/sample.ts";
 import type { Store } from "../store.ts";
 import { storeDefinition } from "../store.ts";
 import { createCallbackTokenDerivation } from "./callback-tokens.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { Connection, TriggerSubscription } from "./model.ts";
 import { planConfigure } from "./plan-configure.ts";
+import { sampleConnection } from "./store/contract/connection-sample.ts";
 import {
   createTestTriggerServer,
   type ServerModel,

@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
+import { START } from "../events/store/contract/sample.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { createIds } from "../kernel/lib/ids.ts";
 import { createTestTimers } from "../kernel/lib/test-timers.ts";
-import {
-  publishTriggers,
-  sampleConnection,
-  sampleOffers,
-} from "../kernel/store/contract/connection-sample.ts";
-import { START } from "../kernel/store/contract/sample.ts";
 import type { Store } from "../store.ts";
 import { storeDefinition } from "../store.ts";
 import { createCallbackTokenDerivation } from "./callback-tokens.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { createKeeper, type KeeperOptions } from "./keeper.ts";
+import {
+  publishTriggers,
+  sampleConnection,
+  sampleOffers,
+} from "./store/contract/connection-sample.ts";
 
 const MINUTE = 60_000;
 const LEASE_MS = 30_000;

@@ -1,16 +1,16 @@
 import { expect, onTestFinished, test } from "vitest";
+import { START } from "../events/store/contract/sample.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 import { createIds } from "../kernel/lib/ids.ts";
+import { storeDefinition } from "../store.ts";
+import { createCallbackTokenDerivation } from "./callback-tokens.ts";
+import { ConnectionError } from "./connection-error.ts";
 import {
   publishTriggers,
   republish,
   sampleConnection,
-} from "../kernel/store/contract/connection-sample.ts";
-import { START } from "../kernel/store/contract/sample.ts";
-import { storeDefinition } from "../store.ts";
-import { createCallbackTokenDerivation } from "./callback-tokens.ts";
-import { ConnectionError } from "./connection-error.ts";
+} from "./store/contract/connection-sample.ts";
 import { createTestTriggerServer } from "./test-trigger-server.ts";
 import { createVisit } from "./visit.ts";
 

@@ -7,10 +7,10 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createInbox } from "../events/inbox/inbox.ts";
 import { inboxOffer } from "../events/inbox/inbox-offer.ts";
 import type { Wait } from "../events/inbox/wait-for-event.ts";
+import { appendEvents, sampleEvent, sampleEvents } from "../events/store/contract/sample.ts";
 import { testEvaluate } from "../flows/sandbox/test-evaluate.ts";
 import type { Access } from "../kernel/access/authorizer.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
-import { appendEvents, sampleEvent, sampleEvents } from "../kernel/store/contract/sample.ts";
 import { storeDefinition } from "../store.ts";
 import { createInboxServer } from "./inbox-server.ts";
 

@@ -1,10 +1,10 @@
 /** Tests sweeps with a real store, a manual clock and a fake GitHub. */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { sampleEvent } from "../events/store/contract/sample.ts";
 import type { GithubAnswer } from "../github/github-request.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { createTestTimers } from "../kernel/lib/test-timers.ts";
-import { sampleEvent } from "../kernel/store/contract/sample.ts";
 import { storeDefinition } from "../store.ts";
 import type { GithubDeliveries, GithubDelivery } from "./github-deliveries.ts";
 import { type RedeliveryOptions, scheduleRedelivery } from "./schedule.ts";

@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { appendEvents, START, sampleEvent, sampleEvents } from "../events/store/contract/sample.ts";
+import { sampleRun } from "../flows/runs/store/contract/run-sample.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
-import { sampleRun } from "../kernel/store/contract/run-sample.ts";
-import { appendEvents, START, sampleEvent, sampleEvents } from "../kernel/store/contract/sample.ts";
 import { storeDefinition } from "../store.ts";
 import { exportTenant } from "./export-tenant.ts";
 

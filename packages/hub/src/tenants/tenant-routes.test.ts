@@ -1,13 +1,13 @@
 import { Hono } from "hono";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { appendEvents, sampleEvents } from "../events/store/contract/sample.ts";
 import { systemTimers } from "../hosts/node/system-timers.ts";
 import { createAuthorizeRequest } from "../kernel/access/authorize-request.ts";
 import { createAuthorizer } from "../kernel/access/authorizer.ts";
 import { EVERY_TENANT } from "../kernel/access/scopes.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { mountRoutes } from "../kernel/http/route.ts";
-import { appendEvents, sampleEvents } from "../kernel/store/contract/sample.ts";
 import type { Store } from "../store.ts";
 import { storeDefinition } from "../store.ts";
 import { createToken } from "../tokens/tokens.ts";

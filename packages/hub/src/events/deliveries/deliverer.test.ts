@@ -6,6 +6,10 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import type { GrantedToken } from "../../kernel/access/granted-scopes.ts";
 import type { Role } from "../../kernel/access/scopes.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
+import { createFeed } from "../live/feed.ts";
+import type { NewEvent } from "../model.ts";
 import {
   appendEvents,
   appendInChunks,
@@ -13,11 +17,7 @@ import {
   SECOND,
   START,
   sampleEvent,
-} from "../../kernel/store/contract/sample.ts";
-import type { Store } from "../../store.ts";
-import { storeDefinition } from "../../store.ts";
-import { createFeed } from "../live/feed.ts";
-import type { NewEvent } from "../model.ts";
+} from "../store/contract/sample.ts";
 import { createDeliverer, type DelivererOptions } from "./deliverer.ts";
 import type { NewSubscription } from "./model.ts";
 import type { PostWebhook } from "./post-webhook.ts";

@@ -1,16 +1,10 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
-import {
-  allEvents,
-  appendEvents,
-  itemAt,
-  START,
-  sampleEvent,
-} from "../../kernel/store/contract/sample.ts";
 import { storeDefinition } from "../../store.ts";
 import { MAX_BODY_BYTES, payloadSchema } from "../mcp-events/protocol.ts";
 import type { NewEvent } from "../model.ts";
+import { allEvents, appendEvents, itemAt, START, sampleEvent } from "../store/contract/sample.ts";
 import { toOccurrence } from "./occurrence.ts";
 
 async function occurrenceOf(fields: Partial<NewEvent>) {

@@ -2,6 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { storeDefinition } from "../../store.ts";
+import { type Cursor, encodeCursor } from "../inbox/cursor.ts";
 import {
   appendEvents,
   appendInChunks,
@@ -10,9 +12,7 @@ import {
   START,
   sampleEvent,
   sampleEvents,
-} from "../../kernel/store/contract/sample.ts";
-import { storeDefinition } from "../../store.ts";
-import { type Cursor, encodeCursor } from "../inbox/cursor.ts";
+} from "../store/contract/sample.ts";
 import type { EventFilter } from "./event-filter.ts";
 import { findStart, readLog } from "./read-log.ts";
 

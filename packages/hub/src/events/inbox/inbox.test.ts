@@ -2,9 +2,9 @@ import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
-import { appendRequest, sampleEvents } from "../../kernel/store/contract/sample.ts";
 import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";
+import { appendRequest, sampleEvents } from "../store/contract/sample.ts";
 import { createInbox } from "./inbox.ts";
 
 /** Stores this number of events for each tenant. Returns a function that claims events, and returns their tenants. */

@@ -2,17 +2,11 @@ import Database from "better-sqlite3";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
-import {
-  appendEvents,
-  DAY,
-  itemAt,
-  START,
-  sampleEvent,
-} from "../../kernel/store/contract/sample.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
 import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";
 import type { EventRow } from "../model.ts";
+import { appendEvents, DAY, itemAt, START, sampleEvent } from "../store/contract/sample.ts";
 import { createFeed, type Filter, type Follower } from "./feed.ts";
 
 type FeedStore = Pick<Store, "getTenant" | "listEvents" | "subscribe">;

@@ -1,22 +1,16 @@
 import { expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
-import type { RunChange } from "../../flows/runs/follow-run.ts";
-import { systemTimers } from "../../hosts/node/system-timers.ts";
-import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import {
   leaseOne,
   publishTriggers,
   sampleConnection,
-} from "../../kernel/store/contract/connection-sample.ts";
-import { edit, intents, makeFlow, publish } from "../../kernel/store/contract/flow-sample.ts";
-import {
-  appendEvents,
-  ids,
-  START,
-  sampleEvent,
-  sampleEvents,
-} from "../../kernel/store/contract/sample.ts";
+} from "../../connections/store/contract/connection-sample.ts";
+import type { RunChange } from "../../flows/runs/follow-run.ts";
+import { edit, intents, makeFlow, publish } from "../../flows/store/contract/flow-sample.ts";
+import { systemTimers } from "../../hosts/node/system-timers.ts";
+import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { storeDefinition } from "../../store.ts";
+import { appendEvents, ids, START, sampleEvent, sampleEvents } from "../store/contract/sample.ts";
 import { createFeed } from "./feed.ts";
 import { followTab, type TabStreamOptions } from "./tab-stream.ts";
 import { parseTopics, type TabTopics } from "./tab-topics.ts";

@@ -4,17 +4,16 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { createAuthorizer } from "../../kernel/access/authorizer.ts";
 import { createStreamSlots } from "../../kernel/access/stream-slots.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import { type Store, storeDefinition } from "../../store.ts";
+import { createToken } from "../../tokens/tokens.ts";
+import { createFeed } from "../live/feed.ts";
 import {
   appendEvents,
   appendInChunks,
   START,
   sampleEvent,
   sampleEvents,
-} from "../../kernel/store/contract/sample.ts";
-import type { Store } from "../../store.ts";
-import { storeDefinition } from "../../store.ts";
-import { createToken } from "../../tokens/tokens.ts";
-import { createFeed } from "../live/feed.ts";
+} from "../store/contract/sample.ts";
 import { streamParams } from "./protocol.ts";
 import { createEventStreams, type StreamOptions, streamEvents } from "./stream.ts";
 

@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import type { PlannedVerdict } from "../../flows/matching/model.ts";
+import { claim, sampleRun, sampleStep, save } from "../../flows/runs/store/contract/run-sample.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
-import { claim, sampleRun, sampleStep, save } from "../../kernel/store/contract/run-sample.ts";
-import { sampleEvent } from "../../kernel/store/contract/sample.ts";
 import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";
 import type { NewEvent } from "../model.ts";
+import { sampleEvent } from "./contract/sample.ts";
 
 /** JSON as webhooks send it, half of which is random. */
 const payload = (bytes: number): Uint8Array =>

@@ -6,10 +6,10 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { startHub } from "../../hosts/node/start-hub.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
-import { LEGACY_FLOWS } from "../../kernel/store/contract/legacy-sample.ts";
 import { readSettings } from "../../settings.ts";
 import { type Store, storeDefinition } from "../../store.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
+import { LEGACY_FLOWS } from "../store/contract/legacy-sample.ts";
 import { logLegacyMigration } from "./log-legacy-migration.ts";
 import { migrateLegacyFlows } from "./migrate-legacy-flows.ts";
 

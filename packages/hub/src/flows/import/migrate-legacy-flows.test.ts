@@ -6,10 +6,10 @@ import { createDatabase } from "../../../../../test/support/postgres.ts";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openPostgres } from "../../kernel/backends/postgres.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
-import { LEGACY_FLOWS, LEGACY_TYPED_FLOWS } from "../../kernel/store/contract/legacy-sample.ts";
 import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
+import { LEGACY_FLOWS, LEGACY_TYPED_FLOWS } from "../store/contract/legacy-sample.ts";
 import { type LegacyMigration, migrateLegacyFlows } from "./migrate-legacy-flows.ts";
 
 const openers: Record<string, (statements: string) => Promise<Store>> = {

@@ -3,17 +3,17 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { systemTimers } from "../../hosts/node/system-timers.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createTestTimers } from "../../kernel/lib/test-timers.ts";
+import type { Notice } from "../../kernel/store/sql.ts";
+import { storeDefinition } from "../../store.ts";
+import { followRun } from "./follow-run.ts";
+import type { Run, RunStatus, Step, StepPage, StepQuery } from "./model.ts";
 import {
   claimExactly,
   sampleRun,
   sampleStep,
   save,
   succeeded,
-} from "../../kernel/store/contract/run-sample.ts";
-import type { Notice } from "../../kernel/store/sql.ts";
-import { storeDefinition } from "../../store.ts";
-import { followRun } from "./follow-run.ts";
-import type { Run, RunStatus, Step, StepPage, StepQuery } from "./model.ts";
+} from "./store/contract/run-sample.ts";
 
 const step = (nth: number, status: Step["status"], output: Step["output"] = null) =>
   ({ nth, status, output }) as Step;

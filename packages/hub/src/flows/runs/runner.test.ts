@@ -5,12 +5,6 @@ import { createMigratedDatabase } from "../../../../../test/support/postgres.ts"
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openPostgres } from "../../kernel/backends/postgres.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
-import {
-  allSteps,
-  claimExactly,
-  sampleStep,
-  save,
-} from "../../kernel/store/contract/run-sample.ts";
 import { StorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
 import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";
@@ -29,6 +23,7 @@ import {
 } from "./contract/fixture.ts";
 import { runnerContract } from "./contract.ts";
 import type { WrittenStep } from "./model.ts";
+import { allSteps, claimExactly, sampleStep, save } from "./store/contract/run-sample.ts";
 
 async function inSqlite(body: (store: Store) => Promise<void>): Promise<void> {
   const store = openSqlite(storeDefinition, `${tempFolder()}/runs.db`);

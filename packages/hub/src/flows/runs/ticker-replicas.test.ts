@@ -8,10 +8,10 @@ import { createMigratedDatabase } from "../../../../../test/support/postgres.ts"
 import { openPostgres } from "../../kernel/backends/postgres.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
 import { createTestTimers, type TestTimers } from "../../kernel/lib/test-timers.ts";
-import { publish } from "../../kernel/store/contract/flow-sample.ts";
-import { publishSchedules, scheduleTrigger } from "../../kernel/store/contract/schedules.ts";
 import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";
+import { publish } from "../store/contract/flow-sample.ts";
+import { publishSchedules, scheduleTrigger } from "../store/contract/schedules.ts";
 import { createTicker, type Ticker } from "./ticker.ts";
 
 const MINUTE = 60_000;

@@ -3,10 +3,10 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
 import { createTestTimers } from "../../kernel/lib/test-timers.ts";
-import { publishSchedules, scheduleTrigger } from "../../kernel/store/contract/schedules.ts";
 import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";
 import type { NewTrigger } from "../model.ts";
+import { publishSchedules, scheduleTrigger } from "../store/contract/schedules.ts";
 import { createTicker } from "./ticker.ts";
 
 const MINUTE = 60_000;

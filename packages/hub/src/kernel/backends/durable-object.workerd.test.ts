@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { type DurableObjectStub, env } from "cloudflare:workers";
+import { storeContract } from "../../store.contract.ts";
 import type { Store } from "../../store.ts";
-import { storeContract } from "../store/contract.ts";
 import type { StoreObject } from "./durable-object.test-worker.ts";
 import { isDataError } from "./durable-object.ts";
 

@@ -2,10 +2,16 @@
 import pg from "pg";
 import { afterEach, beforeEach, expect, inject, test, vi } from "vitest";
 import { createMigratedDatabase } from "../../../../../test/support/postgres.ts";
+import {
+  appendEvents,
+  appendRequest,
+  DAY,
+  START,
+  sampleEvent,
+} from "../../events/store/contract/sample.ts";
+import { sampleRun } from "../../flows/runs/store/contract/run-sample.ts";
 import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";
-import { sampleRun } from "../store/contract/run-sample.ts";
-import { appendEvents, appendRequest, DAY, START, sampleEvent } from "../store/contract/sample.ts";
 import { openPostgres } from "./postgres.ts";
 
 let admin: pg.Client;

@@ -3,16 +3,16 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { startFreezableProxy } from "../../../../../test/support/freezable-proxy.ts";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
-import type { Store } from "../../store.ts";
-import { storeDefinition } from "../../store.ts";
+import { allEvents, appendEvents, sampleEvent } from "../../events/store/contract/sample.ts";
 import {
   claimExactly,
   sampleRun,
   sampleStep,
   save,
   succeeded,
-} from "../store/contract/run-sample.ts";
-import { allEvents, appendEvents, sampleEvent } from "../store/contract/sample.ts";
+} from "../../flows/runs/store/contract/run-sample.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { openPostgres, type PostgresOptions } from "./postgres.ts";
 import { dialect } from "./postgres-statement.ts";
 

@@ -1,11 +1,18 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { createMigratedDatabase } from "../../../../../test/support/postgres.ts";
+import {
+  connectionPlanCases,
+  FILL_CONNECTIONS,
+} from "../../connections/store/contract/connection-query-plans.ts";
+import { FILL_EVENTS, planCases } from "../../events/store/contract/query-plans.ts";
+import { itemAt } from "../../events/store/contract/sample.ts";
+import {
+  FILL_RUNS,
+  normalizeIndexes,
+  runPlanCases,
+} from "../../flows/runs/store/contract/run-query-plans.ts";
 import { storeDefinition } from "../../store.ts";
-import { connectionPlanCases, FILL_CONNECTIONS } from "../store/contract/connection-query-plans.ts";
-import { FILL_EVENTS, planCases } from "../store/contract/query-plans.ts";
-import { FILL_RUNS, normalizeIndexes, runPlanCases } from "../store/contract/run-query-plans.ts";
-import { itemAt } from "../store/contract/sample.ts";
 import type { Operation, Row, Verb } from "../store/sql.ts";
 import { openPostgres } from "./postgres.ts";
 import { dialect, statements, types } from "./postgres-statement.ts";

@@ -4,13 +4,11 @@ import { createRequire } from "node:module";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
-import type { Store } from "../../store.ts";
-import { storeDefinition } from "../../store.ts";
 import {
   publishTriggers,
   republish,
   sampleConnection,
-} from "../store/contract/connection-sample.ts";
+} from "../../connections/store/contract/connection-sample.ts";
 import {
   allEvents,
   appendEvents,
@@ -22,7 +20,9 @@ import {
   sampleEvents,
   seqsOf,
   type Tuple,
-} from "../store/contract/sample.ts";
+} from "../../events/store/contract/sample.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import type { Notice } from "../store/sql.ts";
 import { openPostgres } from "./postgres.ts";
 

@@ -3,32 +3,6 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
 import { createMigratedDatabase } from "../../../../../test/support/postgres.ts";
 import {
-  ALL_SHARES,
-  type ClaimedRun,
-  type NewRun,
-  type Run,
-  type RunProgress,
-} from "../../flows/runs/model.ts";
-import type { Store } from "../../store.ts";
-import { storeDefinition } from "../../store.ts";
-import {
-  eventTrigger,
-  intents,
-  makeFlow,
-  publication,
-  sampleApp,
-  setDraft,
-} from "../store/contract/flow-sample.ts";
-import { claimAll } from "../store/contract/run-claims.ts";
-import {
-  claim,
-  lease,
-  progress,
-  runIds,
-  sampleRun,
-  sampleRuns,
-} from "../store/contract/run-sample.ts";
-import {
   appendEvents,
   appendRequest,
   ids,
@@ -36,8 +10,34 @@ import {
   START,
   sampleEvent,
   sampleEvents,
-} from "../store/contract/sample.ts";
-import { raceForNames } from "../store/contract/tool-names.ts";
+} from "../../events/store/contract/sample.ts";
+import {
+  ALL_SHARES,
+  type ClaimedRun,
+  type NewRun,
+  type Run,
+  type RunProgress,
+} from "../../flows/runs/model.ts";
+import { claimAll } from "../../flows/runs/store/contract/run-claims.ts";
+import {
+  claim,
+  lease,
+  progress,
+  runIds,
+  sampleRun,
+  sampleRuns,
+} from "../../flows/runs/store/contract/run-sample.ts";
+import {
+  eventTrigger,
+  intents,
+  makeFlow,
+  publication,
+  sampleApp,
+  setDraft,
+} from "../../flows/store/contract/flow-sample.ts";
+import { raceForNames } from "../../flows/store/contract/tool-names.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { openPostgres } from "./postgres.ts";
 
 /** A lock wait above this limit counts as a deadlock: the transaction fails, and is not retried. */

@@ -1,7 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
-import { storeDefinition } from "../../store.ts";
 import {
   allEvents,
   appendRequest,
@@ -9,8 +8,9 @@ import {
   itemAt,
   sampleEvent,
   sampleEvents,
-} from "../store/contract/sample.ts";
-import { storeContract } from "../store/contract.ts";
+} from "../../events/store/contract/sample.ts";
+import { storeContract } from "../../store.contract.ts";
+import { storeDefinition } from "../../store.ts";
 import { createGroupCommit } from "../store/group-commit.ts";
 import type { Notice, Row } from "../store/sql.ts";
 import { openPostgres } from "./postgres.ts";

@@ -6,8 +6,6 @@ import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
-import type { Store } from "../../store.ts";
-import { storeDefinition } from "../../store.ts";
 import {
   allEvents,
   appendEvents,
@@ -16,7 +14,9 @@ import {
   ids,
   START,
   sampleEvents,
-} from "../store/contract/sample.ts";
+} from "../../events/store/contract/sample.ts";
+import type { Store } from "../../store.ts";
+import { storeDefinition } from "../../store.ts";
 import { openSqlite, type SqliteOptions } from "./sqlite.ts";
 
 const MIB = 1024 ** 2;

@@ -1,14 +1,14 @@
 import { LargeJson } from "@signalbox/rules/large-json.ts";
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
-import { storeDefinition } from "../../store.ts";
 import {
   claimExactly,
   runIds,
   sampleRuns,
   sampleStep,
   save,
-} from "../store/contract/run-sample.ts";
+} from "../../flows/runs/store/contract/run-sample.ts";
+import { storeDefinition } from "../../store.ts";
 import { openSqlite } from "./sqlite.ts";
 
 /** Runs the work five times, and returns the shortest CPU time in milliseconds. */

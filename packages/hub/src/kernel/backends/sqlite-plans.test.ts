@@ -3,10 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  connectionPlanCases,
+  FILL_CONNECTIONS,
+} from "../../connections/store/contract/connection-query-plans.ts";
+import { FILL_EVENTS, planCases } from "../../events/store/contract/query-plans.ts";
+import {
+  FILL_RUNS,
+  normalizeIndexes,
+  runPlanCases,
+} from "../../flows/runs/store/contract/run-query-plans.ts";
 import { storeDefinition } from "../../store.ts";
-import { connectionPlanCases, FILL_CONNECTIONS } from "../store/contract/connection-query-plans.ts";
-import { FILL_EVENTS, planCases } from "../store/contract/query-plans.ts";
-import { FILL_RUNS, normalizeIndexes, runPlanCases } from "../store/contract/run-query-plans.ts";
 import { insertSql, runSync, type SyncSql } from "../store/run-sync.ts";
 import type { Row, Value } from "../store/sql.ts";
 import { connect, dialect, openSqlite } from "./sqlite.ts";

@@ -1,7 +1,7 @@
 /** A child process that appends events to a file and reports their results. */
 
+import { appendRequest, sampleEvents, seqsOf } from "../../events/store/contract/sample.ts";
 import { storeDefinition } from "../../store.ts";
-import { appendRequest, sampleEvents, seqsOf } from "../store/contract/sample.ts";
 import { openSqlite } from "./sqlite.ts";
 
 export interface WorkerRequest {

@@ -7,8 +7,6 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { pathToFileURL } from "node:url";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { storeDefinition } from "../../store.ts";
-import { LEGACY_FLOWS } from "../store/contract/legacy-sample.ts";
 import {
   allEvents,
   appendEvents,
@@ -16,8 +14,10 @@ import {
   itemAt,
   sampleEvent,
   seqsOf,
-} from "../store/contract/sample.ts";
-import { storeContract } from "../store/contract.ts";
+} from "../../events/store/contract/sample.ts";
+import { LEGACY_FLOWS } from "../../flows/store/contract/legacy-sample.ts";
+import { storeContract } from "../../store.contract.ts";
+import { storeDefinition } from "../../store.ts";
 import type { Notice, Row } from "../store/sql.ts";
 import type { WorkerRequest, WorkerResult } from "./sqlite.test-worker.ts";
 import { connect, openSqlite, retryWhileBusy } from "./sqlite.ts";
@@ -213,7 +213,9 @@ test("a process that is killed during the migration of legacy flows leaves them 
   db.exec(LEGACY_FLOWS);
   await openSqlite(storeDefinition, file).close();
   const before = db.prepare("SELECT * FROM older_flows").all();
-  const sample = pathToFileURL(join(import.meta.dirname, "../store/contract/flow-sample.ts"));
+  const sample = pathToFileURL(
+    join(import.meta.dirname, "../../flows/store/contract/flow-sample.ts"),
+  );
   const sqlite = pathToFileURL(join(import.meta.dirname, "sqlite.ts"));
   const killed = spawnSync(
     process.execPath,

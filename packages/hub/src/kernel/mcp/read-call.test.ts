@@ -3,11 +3,11 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { createInbox } from "../../events/inbox/inbox.ts";
 import { inboxOffer } from "../../events/inbox/inbox-offer.ts";
 import type { NewEvent } from "../../events/model.ts";
+import { appendRequest, sampleEvents } from "../../events/store/contract/sample.ts";
 import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
 import { createInboxServer } from "../../mcp/inbox-server.ts";
 import { storeDefinition } from "../../store.ts";
 import { openSqlite } from "../backends/sqlite.ts";
-import { appendRequest, sampleEvents } from "../store/contract/sample.ts";
 
 const MODERN = {
   "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import type { AppendRequest, AppendResult } from "../../events/model.ts";
-import { appendRequest, sampleEvents } from "./contract/sample.ts";
+import { appendRequest, sampleEvents } from "../../events/store/contract/sample.ts";
 import { createGroupCommit, type GroupCommitOptions } from "./group-commit.ts";
 
 /** A store whose writes end when the test calls `finish` or `fail`. Each result names its tenant. */

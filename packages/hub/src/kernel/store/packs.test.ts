@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { appendRequest, sampleEvent } from "../../events/store/contract/sample.ts";
 import { zstd } from "../backends/zstd.ts";
 import { utf8 } from "../lib/bytes.ts";
-import { appendRequest, sampleEvent } from "./contract/sample.ts";
 import {
   createPacker,
   createPackLarge,

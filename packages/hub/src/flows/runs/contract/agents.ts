@@ -6,7 +6,7 @@ import { newNonce } from "../../../agents/nonce.ts";
 import {
   sampleConnection,
   sampleOffers,
-} from "../../../kernel/store/contract/connection-sample.ts";
+} from "../../../connections/store/contract/connection-sample.ts";
 import type { It } from "../contract.ts";
 import { noAgent } from "../test-agent.ts";
 import { edges, type Fixture, node, start, systemTimers, TENANT } from "./fixture.ts";

@@ -1,7 +1,7 @@
 /** Tests the limit of the bytes that a run stores with its steps. */
 import { expect } from "vitest";
-import { allSteps } from "../../../kernel/store/contract/run-sample.ts";
 import type { It } from "../contract.ts";
+import { allSteps } from "../store/contract/run-sample.ts";
 import { edges, gate, HOUR, probe, start, TENANT } from "./fixture.ts";
 
 const MAX_RUN_BYTES = 1_000_000;

@@ -1,10 +1,10 @@
 /** Tests how one runner executes flows from the trigger to the end. */
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { expect } from "vitest";
-import { allSteps } from "../../../kernel/store/contract/run-sample.ts";
 import type { Store } from "../../../store.ts";
 import type { It } from "../contract.ts";
 import type { RunProgress, WrittenStep } from "../model.ts";
+import { allSteps } from "../store/contract/run-sample.ts";
 import { edges, gate, node, probe, start, TENANT, withSavedSteps } from "./fixture.ts";
 
 export function executionContract(it: It): void {

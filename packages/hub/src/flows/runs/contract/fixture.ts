@@ -12,7 +12,6 @@ import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { createIds } from "../../../kernel/lib/ids.ts";
 import type { Timers } from "../../../kernel/lib/timers.ts";
-import { allSteps } from "../../../kernel/store/contract/run-sample.ts";
 import type { Store } from "../../../store.ts";
 import { testEvaluate } from "../../sandbox/test-evaluate.ts";
 import type { CallToolOptions } from "../call-tool.ts";
@@ -20,6 +19,7 @@ import { loadInput } from "../load-input.ts";
 import type { NewRun, Run, WrittenStep } from "../model.ts";
 import { createNodeServices, type NodeServicesOptions } from "../node-services.ts";
 import { createRunner, type Runner, type RunnerOptions } from "../runner.ts";
+import { allSteps } from "../store/contract/run-sample.ts";
 import { noAgent } from "../test-agent.ts";
 
 export const TENANT = "local";

@@ -2,8 +2,8 @@
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect } from "vitest";
 import { MASK } from "../../../kernel/lib/mask.ts";
-import { allSteps } from "../../../kernel/store/contract/run-sample.ts";
 import type { It } from "../contract.ts";
+import { allSteps } from "../store/contract/run-sample.ts";
 import { edges, gate, HOUR, node, probe, start, TENANT } from "./fixture.ts";
 
 const text = "x".repeat(1_000);

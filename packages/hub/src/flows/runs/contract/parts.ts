@@ -2,9 +2,9 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { expect } from "vitest";
 import { MASK } from "../../../kernel/lib/mask.ts";
-import { allSteps } from "../../../kernel/store/contract/run-sample.ts";
 import type { It } from "../contract.ts";
 import { TERMINAL_STATUSES } from "../model.ts";
+import { allSteps } from "../store/contract/run-sample.ts";
 import { edges, type Fixture, HOUR, node, start, TENANT } from "./fixture.ts";
 
 const parts = (config: JsonObject = {}) =>

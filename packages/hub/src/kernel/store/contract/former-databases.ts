@@ -5,12 +5,12 @@ import postgresBc33d3db from "../../../../../../test/fixtures/former-databases/b
 import sqliteBc33d3db from "../../../../../../test/fixtures/former-databases/bc33d3db.sqlite.sql?raw";
 import postgresCd926100 from "../../../../../../test/fixtures/former-databases/cd926100.postgres.sql?raw";
 import sqliteCd926100 from "../../../../../../test/fixtures/former-databases/cd926100.sqlite.sql?raw";
+import { allEvents } from "../../../events/store/contract/sample.ts";
 import { postgresTableParts, sqliteTableParts } from "../../backends/table-parts.ts";
 import { checksumOf } from "../migrate.ts";
 import { migrations } from "../migrations.ts";
 import { describeSchema } from "../schema-fingerprint.ts";
 import type { Dialect } from "../sql.ts";
-import { allEvents } from "./sample.ts";
 import type { It, Subject } from "./subject.ts";
 
 /** By the commit that made them; see test/fixtures/former-databases/README.md. */
