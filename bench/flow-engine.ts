@@ -1,6 +1,5 @@
 /** The run engine on a SQLite file, without a server. */
 import { join } from "node:path";
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
@@ -11,11 +10,11 @@ import type { ImmediateRun } from "../packages/hub/src/flows/runs/model.ts";
 import { createNodeServices } from "../packages/hub/src/flows/runs/node-services.ts";
 import { createRunner, type Runner } from "../packages/hub/src/flows/runs/runner.ts";
 import { noAgent } from "../packages/hub/src/flows/runs/test-agent.ts";
-import { createSandbox } from "../packages/hub/src/hosts/node/sandbox.ts";
+import { createJobWorkers } from "../packages/hub/src/hosts/node/job-workers.ts";
 import { openSqlite } from "../packages/hub/src/kernel/backends/sqlite.ts";
+import type { RunJob } from "../packages/hub/src/kernel/jobs/job.ts";
 import { createIds } from "../packages/hub/src/kernel/lib/ids.ts";
-import type { Store } from "../packages/hub/src/store.ts";
-import { storeDefinition } from "../packages/hub/src/store.ts";
+import { type Store, storeDefinition } from "../packages/hub/src/store.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";
 import { TENANT } from "./seed.ts";
 
@@ -25,7 +24,7 @@ export const newId = createIds();
 export interface Engine {
   store: Store;
   runner: Runner;
-  evaluate: Evaluate;
+  runJob: RunJob;
   folder: string;
   close(): Promise<void>;
 }
@@ -33,7 +32,7 @@ export interface Engine {
 export function openEngine(): Engine {
   const folder = makeFolder();
   const store = openSqlite(storeDefinition, join(folder, "signalbox.db"));
-  const sandbox = createSandbox();
+  const workers = createJobWorkers();
   const throwUnexpected = () => {
     throw new Error("unexpected call");
   };
@@ -42,7 +41,7 @@ export function openEngine(): Engine {
     registry: nodeTypes,
     worker: newId(),
     loadSecrets: async () => ({}),
-    loadInput: (run) => loadInput({ store, evaluate: sandbox.evaluate }, run),
+    loadInput: (run) => loadInput({ store, runJob: workers.runJob }, run),
     timers: {
       now: Date.now,
       monotonic: () => performance.now(),
@@ -57,7 +56,7 @@ export function openEngine(): Engine {
       append: throwUnexpected,
       start: (run, options) => runner.start(run, options),
       fetch: throwUnexpected,
-      evaluate: sandbox.evaluate,
+      runJob: workers.runJob,
       agent: noAgent,
       newId,
       now: Date.now,
@@ -71,11 +70,11 @@ export function openEngine(): Engine {
   return {
     store,
     runner,
-    evaluate: sandbox.evaluate,
+    runJob: workers.runJob,
     folder,
     async close() {
       await runner.close();
-      await sandbox.close();
+      await workers.close();
       await store.close();
       removeFolder(folder);
     },

@@ -34,7 +34,7 @@ export async function measureMatching({ quick, reportProgress }: Options): Promi
       const { store } = engine;
       const matcher = createMatcher({
         store,
-        evaluate: engine.evaluate,
+        runJob: engine.runJob,
         newId,
         now: Date.now,
         maxChain: 5,

@@ -1,8 +1,8 @@
 import { createLog } from "../packages/hub/src/hosts/node/log.ts";
 import { openStore } from "../packages/hub/src/hosts/node/open-store.ts";
 import { startHub } from "../packages/hub/src/hosts/node/start-hub.ts";
-import { readSettings } from "../packages/hub/src/settings.ts";
 import { LOCAL_TENANT } from "../packages/hub/src/kernel/access/scopes.ts";
+import { readSettings } from "../packages/hub/src/settings.ts";
 import { seed } from "./seed.ts";
 
 export type ListerCommand = { shouldList: boolean };

@@ -167,9 +167,9 @@ async function storeFlows(data: string, flows: number, quick: boolean): Promise<
   const store = openSqlite(storeDefinition, join(data, "signalbox.db"));
   try {
     for (let at = 0; at < flows; at += 1) await publishFlow(store, [eventNode(at)]);
-    const evaluate = () => Promise.reject(new Error("unexpected evaluation"));
+    const runJob = () => Promise.reject(new Error("unexpected job"));
     const matcher = createMatcher({
-      ...{ store, evaluate, newId, now: Date.now, maxChain: 5, maxLoops: 30 },
+      ...{ store, runJob, newId, now: Date.now, maxChain: 5, maxLoops: 30 },
     });
     const durations: number[] = [];
     const events = Array.from({ length: 5_000 }, () => makeEvent(BODY));

@@ -19,8 +19,8 @@ const shared = {
 export default defineConfig([
   {
     ...shared,
-    // The sandbox starts its threads from a separate file.
-    entry: { cli: "src/hosts/cli.ts", "sandbox-worker": "src/hosts/node/sandbox-worker.ts" },
+    // The hub starts its worker processes from a separate file.
+    entry: { cli: "src/hosts/cli.ts", "job-worker": "src/hosts/node/job-worker.ts" },
     platform: "node",
     target: "node22",
     outputOptions: { chunkFileNames: "[name].js" },

@@ -18,7 +18,7 @@ import {
 import { Hono } from "hono";
 import { createInbox } from "../../packages/hub/src/events/inbox/inbox.ts";
 import { addInboxRoutes } from "../../packages/hub/src/events/inbox/inbox-routes.ts";
-import { testEvaluate } from "../../packages/hub/src/flows/sandbox/test-evaluate.ts";
+import { testRunJob } from "../../packages/hub/src/flows/test-run-job.ts";
 import { createAuthorizeRequest } from "../../packages/hub/src/kernel/access/authorize-request.ts";
 import { createAuthorizer } from "../../packages/hub/src/kernel/access/authorizer.ts";
 import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
@@ -204,7 +204,7 @@ export async function startMcpFixture(): Promise<{
   const authorizer = createAuthorizer({ store, now: Date.now, everyTenant: undefined });
   const checkHost = createHostCheck({ host: "127.0.0.1", port: 0, publicUrl: undefined });
   addInboxRoutes(app, {
-    inbox: createInbox({ store, now: Date.now, evaluate: testEvaluate }),
+    inbox: createInbox({ store, now: Date.now, runJob: testRunJob }),
     mcp: {
       async serve(httpRequest, access, reserveBytes) {
         const call = await readCall(httpRequest);

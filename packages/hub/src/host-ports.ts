@@ -1,11 +1,11 @@
 /** The ports and the settings that a host passes to `createHub`. */
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import type { CommandSupport } from "./connections/command.ts";
 import type { EventSettings } from "./events/settings.ts";
 import type { FlowSettings } from "./flows/settings.ts";
 import type { GithubAppCredentials } from "./github/github-app.ts";
 import type { TrustedProxy } from "./kernel/http/addresses.ts";
+import type { RunJob } from "./kernel/jobs/job.ts";
 import type { MakeHmacKey, Sha256Hex } from "./kernel/lib/hmac.ts";
 import type { BodyLimits } from "./kernel/lib/limits.ts";
 import type { Log } from "./kernel/lib/log.ts";
@@ -35,12 +35,12 @@ export interface HostPorts {
   openCommand?: CommandSupport;
   /** Reads the files of the web UI. Undefined if the host does not serve it. */
   readWebFile?: ReadWebFile | undefined;
-  /** Evaluates code, expressions and schemas of flow authors, with a deadline. */
-  evaluate: Evaluate;
-  /** Whether `evaluate` leaves the event loop free. */
-  evaluatesInBackground: boolean;
-  /** The evaluations that wait for a worker, by language. Undefined if they do not wait. */
-  queuedEvaluations?: () => ReadonlyMap<string, number>;
+  /** Runs jobs that could block the event loop, with a deadline. */
+  runJob: RunJob;
+  /** Whether `runJob` leaves the event loop free. */
+  runsJobsInBackground: boolean;
+  /** The jobs that wait for a worker, by name. Undefined if they do not wait. */
+  queuedJobs?: () => ReadonlyMap<string, number>;
   makeHmacKey: MakeHmacKey;
   sha256Hex: Sha256Hex;
   timers: Timers;

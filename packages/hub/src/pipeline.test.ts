@@ -39,7 +39,7 @@ async function receive(options: Partial<PipelineOptions>, key?: string) {
     callbackTokens: { find: () => undefined },
     tokenRateLimit: UNLIMITED,
     allowUnsigned: false,
-    evaluate: () => Promise.reject(new Error("unexpected evaluation")),
+    runJob: () => Promise.reject(new Error("unexpected evaluation")),
     maxValues: 1_000_000,
     newId: () => "1",
     now: () => 0,
@@ -80,7 +80,7 @@ it.each([
     {
       matcher: createMatcher({
         store: { findTriggers: fail, subscribe: () => () => {} },
-        evaluate: fail,
+        runJob: fail,
         now: () => 0,
         newId: () => "1",
         maxChain: 10,
@@ -171,7 +171,7 @@ it.each([
   },
 );
 
-it("returns 503 busy if the sandbox has no capacity to compare the event with triggers", async () => {
+it("returns 503 busy if the workers have no capacity to compare the event with triggers", async () => {
   const { answer, observations } = await receive({
     matcher: { plan: () => Promise.reject(BUSY), invalidate() {} },
   });

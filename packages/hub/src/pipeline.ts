@@ -233,7 +233,7 @@ const STORAGE_UNAVAILABLE = rejection(
   { retryAfter: 5 },
 );
 
-/** For errors that do not come from the store: a bug, a crashed sandbox, or a stored secret that cannot be decrypted. */
+/** For errors that do not come from the store: a bug, a crashed worker, or a stored secret that cannot be decrypted. */
 const INTERNAL_ERROR = rejection(
   "internal",
   "An internal error occurred, and the event is not accepted. The hub's log has the details; send the event again later.",

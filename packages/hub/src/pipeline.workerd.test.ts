@@ -25,7 +25,7 @@ function createReceiver(store: Store) {
   const pipeline = createPipeline({
     matcher: createMatcher({
       store,
-      evaluate: () => Promise.reject(new Error("unexpected evaluation")),
+      runJob: () => Promise.reject(new Error("unexpected evaluation")),
       newId,
       now: Date.now,
       maxChain: 5,
@@ -47,7 +47,7 @@ function createReceiver(store: Store) {
     callbackTokens: { find: () => undefined },
     tokenRateLimit: UNLIMITED,
     allowUnsigned: false,
-    evaluate: () => Promise.reject(new Error("unexpected evaluation")),
+    runJob: () => Promise.reject(new Error("unexpected evaluation")),
     maxValues: 1_000_000,
     newId,
     now: Date.now,

@@ -1,6 +1,6 @@
 /**
  * Large JSON stays text in the thread that serves requests: parsing it, or reading the parsed value,
- * could block the thread for seconds. Code that must read a large value runs in the sandbox. See
+ * could block the thread for seconds. Code that must read a large value runs in a job. See
  * docs/decisions/0021-large-values-stay-text.md.
  */
 import { isObject, type Json } from "./json.ts";

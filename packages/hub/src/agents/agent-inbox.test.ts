@@ -4,7 +4,7 @@ import { createInbox } from "../events/inbox/inbox.ts";
 import { inboxTools } from "../events/inbox/inbox-tools.ts";
 import { appendRequest, sampleEvents } from "../events/store/contract/sample.ts";
 import { explainTools } from "../flows/matching/explain-tools.ts";
-import { testEvaluate } from "../flows/sandbox/test-evaluate.ts";
+import { testRunJob } from "../flows/test-run-job.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { storeDefinition } from "../store.ts";
 import { createAgentInbox } from "./agent-inbox.ts";
@@ -15,7 +15,7 @@ async function setUp() {
   const [own, foreign] = [sampleEvents(2), sampleEvents(1)];
   await store.appendEvents([appendRequest(own, "acme"), appendRequest(foreign, "umbrella")], null);
   const errors: unknown[] = [];
-  const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
+  const inbox = createInbox({ store, now: Date.now, runJob: testRunJob });
   const waits = { wait: () => Promise.reject(new Error("must not wait")) };
   const explainer = {
     explain: () => Promise.reject(new Error("the disk is full")),

@@ -54,7 +54,7 @@ export function createEventsPart(
   const { timers, log } = ports;
   const { now } = timers;
   const { authorizer, streamSlots } = tokens;
-  const inbox = createInbox({ store, now, evaluate: ports.evaluate });
+  const inbox = createInbox({ store, now, runJob: ports.runJob });
   const feed = createFeed(store, onError);
   const waits = createWaits({ inbox, feed, authorizer });
   const live = createLiveStreams({

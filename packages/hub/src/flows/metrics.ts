@@ -10,14 +10,14 @@ const MAX_COUNTED_MATCHING = 10_000;
 
 export interface MatchingGauges {
   store: Pick<Store, "countMatching">;
-  /** The evaluations that wait for a worker, by language. Undefined if they do not wait. */
-  queuedEvaluations?: (() => ReadonlyMap<string, number>) | undefined;
+  /** The jobs that wait for a worker, by name. Undefined if they do not wait. */
+  queuedJobs?: (() => ReadonlyMap<string, number>) | undefined;
 }
 
 /** Returns a function that counts the runs that a circuit breaker has prevented. */
 export function createMatchingMetrics(
   metrics: Metrics,
-  { store, queuedEvaluations }: MatchingGauges,
+  { store, queuedJobs }: MatchingGauges,
 ): (limit: Trip["limit"]) => void {
   metrics.gauge({
     name: "signalbox_matching_events",
@@ -29,7 +29,7 @@ export function createMatchingMetrics(
     help: "Evaluations that wait for a sandbox worker, by language; the filters of triggers are jsonata-filters.",
     labels: ["language"],
     read: () =>
-      [...new Map([["jsonata-filters", 0], ...(queuedEvaluations?.() ?? [])])].map(
+      [...new Map([["jsonata-filters", 0], ...(queuedJobs?.() ?? [])])].map(
         ([language, queued]) => [{ language }, queued],
       ),
   });

@@ -50,7 +50,7 @@ export const migrateFlows = ({ store, ports, tenant, newId }: Kernel): Promise<v
     migrateLegacyFlows({
       store,
       registry: nodeTypes,
-      evaluate: ports.evaluate,
+      runJob: ports.runJob,
       tenant,
       newId,
       now: ports.timers.now,
@@ -70,7 +70,7 @@ export function createFlowsPart(
   options: FlowsPartOptions,
 ): FlowsPart {
   const { store, ports, settings, seal, newId, closing, onError } = kernel;
-  const { timers, evaluate } = ports;
+  const { timers, runJob } = ports;
   const { now } = timers;
   const { tenancy } = settings;
   const runner = createRunner({
@@ -78,13 +78,13 @@ export function createFlowsPart(
     registry: nodeTypes,
     worker: newId(),
     loadSecrets: createSecretLoader(store, seal),
-    loadInput: (run) => loadInput({ store, evaluate }, run),
+    loadInput: (run) => loadInput({ store, runJob }, run),
     services: createNodeServices({
       store,
       append: options.append,
       start: (run, startOptions) => runner.start(run, startOptions),
       fetch: ports.guardedFetch,
-      evaluate,
+      runJob,
       agent: options.agent,
       newId,
       now,
@@ -103,9 +103,9 @@ export function createFlowsPart(
   });
   addRunGauges(ports.metrics, { store, now, readLoad: runner.readLoad });
   const ticker = createTicker({ store, timers, newId, onError });
-  const calls = createToolCalls({ store, runner, evaluate, newId, now });
-  const drafts = createDraftRuns({ store, runner, registry: nodeTypes, evaluate, newId, now });
-  const flows = createFlows({ store, registry: nodeTypes, evaluate, newId, now });
+  const calls = createToolCalls({ store, runner, runJob, newId, now });
+  const drafts = createDraftRuns({ store, runner, registry: nodeTypes, runJob, newId, now });
+  const flows = createFlows({ store, registry: nodeTypes, runJob, newId, now });
   // The MCP SDK is a large dependency. It is loaded on the first MCP request, so that
   // an idle hub uses less memory.
   const loadAppServers = once(async () => {

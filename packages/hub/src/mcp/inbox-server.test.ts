@@ -8,7 +8,7 @@ import { createInbox } from "../events/inbox/inbox.ts";
 import { inboxOffer } from "../events/inbox/inbox-offer.ts";
 import type { Wait } from "../events/inbox/wait-for-event.ts";
 import { appendEvents, sampleEvent, sampleEvents } from "../events/store/contract/sample.ts";
-import { testEvaluate } from "../flows/sandbox/test-evaluate.ts";
+import { testRunJob } from "../flows/test-run-job.ts";
 import type { Access } from "../kernel/access/authorizer.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { storeDefinition } from "../store.ts";
@@ -34,7 +34,7 @@ function setup() {
   const server = createInboxServer({
     offers: [
       inboxOffer({
-        inbox: createInbox({ store, now: () => NOW, evaluate: testEvaluate }),
+        inbox: createInbox({ store, now: () => NOW, runJob: testRunJob }),
         waits: {
           async wait(wait) {
             waits.push(wait);

@@ -27,7 +27,7 @@ export async function compareAll(
 ): Promise<boolean[][]> {
   if (isCheap(comparisons)) return runComparisons(comparisons as readonly ParsedComparison[]);
   const data = comparisons as readonly object[] as MixedJson;
-  const result = await evaluate({ language: "comparisons", timeoutMs: TIMEOUT_MS, data });
+  const result = await evaluate({ job: "comparisons", timeoutMs: TIMEOUT_MS, data });
   if ("output" in result) return parseIfLarge(result.output) as boolean[][];
   throw new Permanent(`The comparison ${result.message}. Compare a smaller value.`, {
     code: result.error === "code_timeout" ? "comparison_timeout" : "comparison_failed",

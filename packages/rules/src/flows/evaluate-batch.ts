@@ -4,9 +4,7 @@
  */
 import type { Json } from "../json.ts";
 import { parseIfLarge } from "../large-json.ts";
-import type { Evaluation, EvaluationResult } from "./evaluation.ts";
-
-export type ExpressionBatch = Extract<Evaluation, { expressions: readonly string[] }>;
+import type { EvaluationResult } from "./evaluation.ts";
 
 interface Overrun {
   problem: string;
@@ -24,11 +22,10 @@ interface Skipped {
 const MAX_OVERRUNS = 4;
 
 export async function evaluateBatch<Result>(
-  evaluate: (evaluation: Evaluation) => Promise<EvaluationResult>,
-  batch: ExpressionBatch,
+  evaluate: (expressions: readonly string[]) => Promise<EvaluationResult>,
+  expressions: readonly string[],
 ): Promise<(Result | Overrun | Skipped)[]> {
-  const { expressions } = batch;
-  const batchResult = await evaluate(batch);
+  const batchResult = await evaluate(expressions);
   if ("output" in batchResult) return parseIfLarge(batchResult.output) as Json[] as Result[];
   if (expressions.length === 1) return [toOverrun(batchResult.message)];
   const results: (Result | Overrun | Skipped)[] = [];
@@ -41,7 +38,7 @@ export async function evaluateBatch<Result>(
       });
       continue;
     }
-    const result = await evaluate({ ...batch, expressions: [expression] });
+    const result = await evaluate([expression]);
     if ("output" in result) results.push((parseIfLarge(result.output) as Json[])[0] as Result);
     else {
       overruns += 1;

@@ -1,71 +1,34 @@
 /**
- * Types of the sandbox, which evaluates programs: code, expressions and schemas of flow authors, and
- * programs of the hub that read large values. An implementation of `Evaluate` guarantees that a program
- * can access only its data, shares no state with other programs, and ends within its limits. On a host
- * with threads it does not block the event loop. If a program fails, the promise resolves with an error.
+ * Programs of flow authors: code, expressions, schemas, comparisons and paths. The hub evaluates each one in
+ * a job: in a sandbox, with limits of time and memory. If a program fails, its result is an error.
  */
 import type { MaybeLarge, MixedJson } from "../large-json.ts";
-import type { MatchEvent } from "../match/match-trigger.ts";
-import type { PartRequest, PayloadConditions } from "../match/payload-part.ts";
 import type { Selection } from "./select.ts";
 
-/** To add a language, add a member here and its evaluator in the hub's sandbox/evaluators.ts. */
-export type Program =
-  | { language: "javascript"; code: string; memoryMb: number }
+/** `job` is the name of the job. To add one, add a member here and its function in the hub's flows/jobs.ts. */
+type Program =
+  | { job: "javascript"; code: string; memoryMb: number }
   /** Parses code without running it. */
-  | { language: "javascript-syntax"; expressions: readonly string[] }
-  | { language: "jsonata"; expression: string }
-  | { language: "jsonata-filters"; expressions: readonly string[] }
-  | { language: "jsonata-analysis"; expressions: readonly string[] }
+  | { job: "javascript-syntax"; expressions: readonly string[] }
+  | { job: "jsonata"; expression: string }
+  | { job: "jsonata-filters"; expressions: readonly string[] }
+  | { job: "jsonata-analysis"; expressions: readonly string[] }
   /** The data is the list of checks of validate-schema.ts. */
-  | { language: "json-schema" }
+  | { job: "json-schema" }
   /** The data is the list of comparisons of compare.ts. */
-  | { language: "comparisons" }
+  | { job: "comparisons" }
   /** Reads values of large data by their paths. The values are the `parts` of the result. */
-  | ({ language: "select" } & Selection)
-  /** The data is the body of a stored payload; the output is its JSON. */
-  | { language: "payload"; payload: PayloadFormat }
-  /** The data is the body of a webhook; the output is the `SandboxResult` of ingest/read-webhook.ts. */
-  | { language: "webhook"; webhook: WebhookToRead }
-  /** The data is the body of a callback; see ingest/callback/read-large-callback.ts. */
-  | { language: "callback" }
-  /** The data is the body of the event's payload. Each expression is the JSON of a `MatchRequest`. */
-  | {
-      language: "match";
-      expressions: readonly string[];
-      payload: PayloadFormat;
-      event: Omit<MatchEvent, "data">;
-    }
-  /** The data is a payload; the output is a `PayloadPart`, or null if the path has no value. */
-  | ({ language: "payload-part" } & PartRequest)
-  /** The data is a payload; the output is true if the payload fulfils the conditions. */
-  | ({ language: "payload-match" } & PayloadConditions);
-
-/** The fields of an event that determine how the body of its payload is decoded. */
-export interface PayloadFormat {
-  source: string;
-  content_type: string;
-  headers: Record<string, string>;
-}
-
-/** A webhook without its body. If `isSigned` is true, the hub has verified its signature. */
-export interface WebhookToRead {
-  source: string;
-  contentType: string;
-  headers: Record<string, readonly string[]>;
-  config: Record<string, unknown>;
-  isSigned: boolean;
-  now: number;
-  maxValues: number;
-}
+  | ({ job: "select" } & Selection);
 
 interface Limits {
   /** Limits the evaluation itself; time in the queue does not count. */
   timeoutMs: number;
 }
 
-/** If the data is bytes, they are JSON in UTF-8, or the body of a payload, webhook or callback. */
+/** If the data is bytes, they are JSON in UTF-8. */
 export type Evaluation = Program & Limits & { data: MixedJson | Uint8Array };
+/** The data is JSON. */
+export type SerializedProgram = Program & Limits & { data: string };
 
 type EvaluationErrorCode =
   | "code_failed"
@@ -91,33 +54,7 @@ export type EvaluationResult = { log: LogLine[] } & (
   | EvaluationError
 );
 
-export interface EvaluationCaller {
-  /** Evaluations are queued per tenant, and each tenant gets the same time of the workers. */
-  tenant: string;
-  /** The queues of a tenant that get the same time, such as an app and its flow; the outermost first. */
-  lane?: readonly string[] | undefined;
-  signal: AbortSignal;
-  /**
-   * The maximum time in the queue. An evaluation that has not started by then is rejected as busy. If
-   * too many bytes are queued, it is rejected immediately. Requests set this limit, because their number
-   * is not limited. Runs do not set it, and wait.
-   */
-  maxWaitMs?: number | undefined;
-  /**
-   * Called when the evaluation is queued. The returned function is called when the evaluation starts, or
-   * when its result arrives if it was part of a batch.
-   */
-  onQueued?: () => () => void;
-}
-
-/** Rejects when the signal is aborted, the evaluator has been closed, or it is busy: see `maxWaitMs`. */
-export type Evaluate = (
-  evaluation: Evaluation,
-  caller: EvaluationCaller,
-) => Promise<EvaluationResult>;
-
-/** An evaluation as it is sent to a worker. Data and output are JSON text, so no object is shared. */
-export type SerializedEvaluation = Program & Limits & { data: string | Uint8Array };
+/** The output is JSON. */
 export type SerializedResult = { log: LogLine[] } & (
   | {
       output: string;

@@ -128,10 +128,10 @@ function readJson(text: string): Json {
 
 const LARGE_TIMEOUT_MS = 10_000;
 
-/** The sandbox checks large JSON, which stays text here. */
+/** A job checks large JSON, which stays text here. */
 async function readLargeJson(text: string, { evaluate }: EvaluateContext): Promise<MixedJson> {
   const result = await evaluate({
-    language: "select",
+    job: "select",
     paths: [[]],
     maxBytes: Number.MAX_SAFE_INTEGER,
     timeoutMs: LARGE_TIMEOUT_MS,

@@ -1,7 +1,6 @@
 /**
  * Renders templates. A reference into large JSON cannot be resolved here: it is passed to
- * `findSelected`. The caller resolves it in the sandbox with the language `select`, and then renders the
- * config again.
+ * `findSelected`. The caller resolves it in the job `select`, and then renders the config again.
  */
 import type { JsonObject } from "../json.ts";
 import { jsonBytes, type SizeCache } from "../json-bytes.ts";

@@ -22,6 +22,6 @@ it.each<[string, MixedJson, unknown]>([
       return { output: 1, log: [] };
     },
   });
-  await runCode(context, { language: "javascript", code, timeoutMs: 50, memoryMb: 32 });
+  await runCode(context, { job: "javascript", code, timeoutMs: 50, memoryMb: 32 });
   expect(sentData).toEqual({ trigger: {}, ...(data as object) });
 });

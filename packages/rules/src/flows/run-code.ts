@@ -7,15 +7,15 @@ import { mayRead } from "./referenced-nodes.ts";
 
 /** Like `Omit<Whole, "data">`, but for each member of a union. */
 type WithoutData<Whole> = Whole extends unknown ? Omit<Whole, "data"> : never;
-type CodeEvaluation = Extract<Evaluation, { language: "javascript" | "jsonata" }>;
+type CodeEvaluation = Extract<Evaluation, { job: "javascript" | "jsonata" }>;
 
 export async function runCode(
   context: NodeContext<unknown>,
   program: WithoutData<CodeEvaluation>,
 ): Promise<NodeResult> {
-  const { language } = program;
-  const code = language === "javascript" ? program.code : program.expression;
-  const data = variables(context, (name) => mayRead(name, code, language));
+  const { job } = program;
+  const code = job === "javascript" ? program.code : program.expression;
+  const data = variables(context, (name) => mayRead(name, code, job));
   const result = await context.evaluate({ ...program, data });
   for (const line of result.log) context.log(line);
   if ("output" in result) return { output: result.output };

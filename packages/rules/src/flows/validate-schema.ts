@@ -119,7 +119,7 @@ async function validateInSandbox(
 ): Promise<(SchemaError | undefined)[]> {
   const run = (batch: readonly SchemaCheck[]) =>
     evaluate({
-      language: "json-schema",
+      job: "json-schema",
       timeoutMs: Math.ceil((timeoutMs * batch.length) / checks.length),
       data: batch as readonly object[] as Json[],
     });

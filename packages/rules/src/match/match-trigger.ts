@@ -163,7 +163,7 @@ function matchWithoutFilter(
 /**
  * If the value of a param is or contains an object or a nested list, the comparison takes time
  * proportional to the product of both sizes. All other params take a few milliseconds, because large
- * payloads are compared in the sandbox.
+ * payloads are compared in a job.
  */
 function exceedsBudget({ bytes }: MatchBudget, param: Json): boolean {
   const test = readParam(param);

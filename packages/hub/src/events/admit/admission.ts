@@ -27,7 +27,7 @@ export function createAdmission(
   { tenancy, metrics }: { tenancy: IngestOptions["tenancy"]; metrics: EventMetrics },
 ): Admission {
   const { store, ports, settings, seal, newId, tenant } = kernel;
-  const { log, timers, evaluate } = ports;
+  const { log, timers, runJob } = ports;
   const { now, monotonic } = timers;
   const logRequest = createIngestLog(log, ports.deferCommit ?? timers.defer);
   const rejections = createRejectionCounts([...sources.map(({ id }) => id), CALLBACK_SOURCE], now);
@@ -56,7 +56,7 @@ export function createAdmission(
     callbackTokens,
     tokenRateLimit: newRateLimit(),
     allowUnsigned: settings.allowUnsigned,
-    evaluate,
+    runJob,
     maxValues: (settings.limits ?? DEFAULT_BODY_LIMITS).webhookValues,
     newId,
     now,

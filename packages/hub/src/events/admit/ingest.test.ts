@@ -2,14 +2,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Evaluate, Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { testRunJob } from "../../flows/test-run-job.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { rejection } from "../../kernel/http/ingest-outcome.ts";
 import { createRateLimit, REQUESTS_PER_FAILURE } from "../../kernel/http/rate-limit.ts";
+import type { JobRequest, RunJob } from "../../kernel/jobs/job.ts";
 import { toBase64, utf8 } from "../../kernel/lib/bytes.ts";
 import { type MakeHmacKey, webHmacKey } from "../../kernel/lib/hmac.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
@@ -20,6 +20,7 @@ import { signSample } from "../sources/signed-sample.ts";
 import { createEndpoints } from "./endpoints.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { createIngest, type IngestOptions } from "./ingest.ts";
+import type { WebhookToRead } from "./read-webhook.ts";
 import { makeSigningKey } from "./signatures.ts";
 import type { SourceDefinition } from "./source.ts";
 
@@ -68,7 +69,7 @@ function ingest({ secrets = { github: [SECRET] }, ...options }: TestOptions = {}
       makeHmacKey: options.makeHmacKey ?? webHmacKey,
       now: () => now,
     }),
-    evaluate: testEvaluate,
+    runJob: testRunJob,
     maxValues: 1_000_000,
     tenancy: undefined,
     isGithubAddress(address) {
@@ -613,60 +614,61 @@ describe("a large body", () => {
   const large = (id: string, body: JsonObject = {}) =>
     signed(id, SECRET, { ...sourceOf(id).sample("1", { now })?.body, ...body, long: LONG });
   const LONG = "x".repeat(LARGE_BYTES);
-  const recordEvaluations = () => {
-    const evaluations: Evaluation[] = [];
+  const recordRequests = () => {
+    const requests: (JobRequest & Partial<WebhookToRead>)[] = [];
     const callers: string[] = [];
-    const evaluate: Evaluate = (evaluation, caller) => {
-      evaluations.push(evaluation);
+    const runJob: RunJob = (request, caller) => {
+      requests.push(request);
       callers.push(caller.tenant);
-      return testEvaluate(evaluation, caller);
+      return testRunJob(request, caller);
     };
-    return { evaluations, callers, evaluate };
+    return { requests, callers, runJob };
   };
 
-  it("is read in the sandbox, after its signature was verified", async () => {
-    const { evaluations, callers, evaluate } = recordEvaluations();
+  it("is read by a job, after its signature was verified", async () => {
+    const { requests, callers, runJob } = recordRequests();
     const request = await large("github");
-    const admitted = await ingest({ evaluate })(incoming(request));
+    const admitted = await ingest({ runJob })(incoming(request));
     if (admitted.outcome !== "accepted") throw new Error(JSON.stringify(admitted));
     const { events, data } = admitted.appendRequest;
     expect(events).toMatchObject([{ type: "issues", repo: expect.any(String) }]);
     expect([events[0]?.body, data]).toEqual([request.body, undefined]);
-    expect(evaluations).toMatchObject([{ language: "webhook", data: request.body }]);
+    expect(requests).toMatchObject([{ job: "webhook", data: request.body }]);
     expect(callers).toEqual(["local"]);
     const forged = {
       ...request,
       headers: { ...request.headers, "x-hub-signature-256": "sha256=00" },
     };
-    expect(await ingest({ evaluate })(incoming(forged))).toMatchObject({ outcome: "refused" });
-    expect(evaluations).toHaveLength(1);
+    expect(await ingest({ runJob })(incoming(forged))).toMatchObject({ outcome: "refused" });
+    expect(requests).toHaveLength(1);
   });
 
   it.each([
     ["cloudevents", "authorization"],
     ["gitlab", "x-gitlab-token"],
   ])("of %s is read without the secret in its header", async (id, header) => {
-    const { evaluations, evaluate } = recordEvaluations();
+    const { requests, runJob } = recordRequests();
     const request = await large(id);
     const headers = { ...request.headers, [header]: id === "gitlab" ? SECRET : `Bearer ${SECRET}` };
-    const options = { evaluate, secrets: { [id]: [SECRET] } };
+    const options = { runJob, secrets: { [id]: [SECRET] } };
     const sent = incoming({ ...request, headers: { ...headers, cookie: "a=b" } });
     expect(await ingest(options)(sent)).toMatchObject({ outcome: "accepted" });
-    const [evaluation] = evaluations;
-    if (evaluation?.language !== "webhook") throw new Error("not read in the sandbox");
-    expect(Object.keys(evaluation.webhook.headers)).toContain("content-type");
-    expect(JSON.stringify(evaluation.webhook)).not.toMatch(/whsec_|a=b/);
+    const [read] = requests;
+    if (read?.job !== "webhook") throw new Error("not read by a job");
+    const { data: _, ...webhook } = read;
+    expect(Object.keys(webhook.headers ?? {})).toContain("content-type");
+    expect(JSON.stringify(webhook)).not.toMatch(/whsec_|a=b/);
   });
 
-  it("counts as a failure if its signed time is old, and is not accepted if the sandbox fails", async () => {
+  it("counts as a failure if its signed time is old, and is not accepted if the job fails", async () => {
     const old = await large("linear", { webhookTimestamp: START - 3_600_000 });
     expect(await ingest({ secrets: { linear: [SECRET] } })(incoming(old))).toMatchObject({
       reason: "signature_expired",
     });
     expect(calls).toContain("fail");
-    const evaluate: Evaluate = () => Promise.reject(new Error("the worker has ended"));
+    const runJob: RunJob = () => Promise.reject(new Error("the worker has ended"));
     const request = incoming(await large("github"));
-    await expect(ingest({ evaluate })(request)).rejects.toThrow("the worker has ended");
+    await expect(ingest({ runJob })(request)).rejects.toThrow("the worker has ended");
   });
 });
 

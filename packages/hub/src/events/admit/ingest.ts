@@ -9,7 +9,6 @@
  * an address exceeds that limit, the hub still accepts its signed requests, because senders can share an
  * address.
  */
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { mediaType } from "../../kernel/http/decode.ts";
 import { createHeaderReader } from "../../kernel/http/header-reader.ts";
@@ -20,6 +19,7 @@ import {
   rejection,
 } from "../../kernel/http/ingest-outcome.ts";
 import { type RateLimit, UNLIMITED } from "../../kernel/http/rate-limit.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import type { AppendRequest, NewEvent } from "../model.ts";
 import { canBeSigned, checkSignature, checkSignatureHeaders } from "./check-signature.ts";
 import { checkContentType, checkMethod, checkUnsigned } from "./check-webhook.ts";
@@ -38,7 +38,7 @@ export interface IngestOptions {
   /** True only on a hub that no other machine can reach. */
   allowUnsigned: boolean;
   /** Reads large bodies. */
-  evaluate: Evaluate;
+  runJob: RunJob;
   /** The maximum number of values in a large body. */
   maxValues: number;
   newId: () => string;
@@ -61,7 +61,7 @@ export function createIngest(options: IngestOptions) {
     isGithubAddress,
     rateLimit,
     allowUnsigned,
-    evaluate,
+    runJob,
     maxValues,
     newId,
     now,
@@ -133,7 +133,7 @@ export function createIngest(options: IngestOptions) {
     const isLarge = bytes.byteLength > LARGE_BYTES;
     const webhook = isLarge
       ? await readLargeWebhook(
-          evaluate,
+          runJob,
           {
             ...readOptions,
             source: source.id,
@@ -224,7 +224,7 @@ const isSignatureRejection = (outcome: IngestOutcome): outcome is Rejection =>
 
 const CREDENTIALS: readonly string[] = ["authorization", "proxy-authorization", "cookie"];
 
-/** All headers except those with credentials, because the sandbox must not get credentials. */
+/** All headers except those with credentials, because jobs must not get credentials. */
 const publicHeaders = (
   request: IncomingRequest,
   { scheme }: Endpoint,

@@ -1,20 +1,20 @@
-import type { Evaluate, WebhookToRead } from "@signalbox/rules/flows/evaluation.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect, it } from "vitest";
-import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { testRunJob } from "../../flows/test-run-job.ts";
 import { mediaType } from "../../kernel/http/decode.ts";
 import { createHeaderReader } from "../../kernel/http/header-reader.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { sources } from "../sources/index.ts";
-import { readLargeWebhook, readWebhook } from "./read-webhook.ts";
+import { readLargeWebhook, readWebhook, type WebhookToRead } from "./read-webhook.ts";
 import type { SourceDefinition } from "./source.ts";
 
 const NOW = Date.UTC(2026, 0, 5);
 const LONG = "ü".repeat(LARGE_BYTES);
 
 interface ReadLargeOptions extends Partial<WebhookToRead> {
-  evaluate?: Evaluate;
+  runJob?: RunJob;
   bytes: Uint8Array;
 }
 
@@ -31,18 +31,18 @@ const toRead = (
   maxValues: 1_000_000,
   ...overrides,
 });
-const readLarge = (source: SourceDefinition, { evaluate, bytes, ...webhook }: ReadLargeOptions) =>
-  readLargeWebhook(evaluate ?? testEvaluate, toRead(source, webhook), { bytes, queue: "local" });
+const readLarge = (source: SourceDefinition, { runJob, bytes, ...webhook }: ReadLargeOptions) =>
+  readLargeWebhook(runJob ?? testRunJob, toRead(source, webhook), { bytes, queue: "local" });
 const github = sources.find(({ id }) => id === "github") as SourceDefinition;
 const cloudevents = sources.find(({ id }) => id === "cloudevents") as SourceDefinition;
 
-/** Reads a webhook here and in the sandbox, expects the same result, and returns it. */
+/** Reads a webhook here and in a job, expects the same result, and returns it. */
 async function readBoth(source: SourceDefinition, webhook: WebhookToRead, bytes: Uint8Array) {
   const { contentType, config } = webhook;
   const { header } = createHeaderReader((name) => webhook.headers[name] ?? []);
   const headerNames = () => Object.keys(webhook.headers);
   const small = readWebhook(source, { contentType, config, header, headerNames, bytes }, webhook);
-  const large = await readLargeWebhook(testEvaluate, webhook, { bytes, queue: "local" });
+  const large = await readLargeWebhook(testRunJob, webhook, { bytes, queue: "local" });
   if ("outcome" in small || "outcome" in large) {
     expect(large).toEqual(small);
     return small;
@@ -152,8 +152,8 @@ it.each([
   ["code_timeout", "exceeds the time limit of 10 s", "busy"],
   ["code_out_of_memory", "exceeds the memory limit of 512 MB", "body_too_large"],
 ] as const)("rejects a body if reading it ends with %s", async (error, message, reason) => {
-  const evaluate: Evaluate = async () => ({ log: [], error, message });
-  expect(await readLarge(github, { evaluate, bytes: utf8("{}") })).toMatchObject({
+  const runJob: RunJob = async () => ({ log: [], error, message });
+  expect(await readLarge(github, { runJob, bytes: utf8("{}") })).toMatchObject({
     outcome: "refused",
     reason,
     detail: expect.stringContaining(message),

@@ -1,14 +1,14 @@
 /**
- * Reads the events of a webhook whose signature is valid. Large bodies are read in the sandbox, so that
- * they do not block the event loop; the result is the same.
+ * Reads the events of a webhook whose signature is valid. Large bodies are read by a job, so that they do
+ * not block the event loop; the result is the same.
  */
-import type { Evaluate, WebhookToRead } from "@signalbox/rules/flows/evaluation.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { parseIfLarge } from "@signalbox/rules/large-json.ts";
 import { MAX_ID, MAX_TYPE, textProblem } from "../../kernel/http/check-text.ts";
 import { createHeaderReader } from "../../kernel/http/header-reader.ts";
 import { type IngestOutcome, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
+import { defineJob, type RunJob } from "../../kernel/jobs/job.ts";
 import type { Summary } from "../model.ts";
+import { sources } from "../sources/index.ts";
 import { checkSentAt } from "./check-signature.ts";
 import type { VerifiedRequest } from "./extractor.ts";
 import { READ_TIMEOUT_MS, READ_WAIT_MS, rejectUnread } from "./reject-unread.ts";
@@ -21,7 +21,7 @@ type ReadEvent = Pick<DecodedEvent, "type" | "externalId" | "part" | "headers"> 
 
 export interface ReadWebhook {
   events: readonly ReadEvent[];
-  /** The parsed bodies of the events; undefined if the sandbox has parsed them. */
+  /** The parsed bodies of the events; undefined if a job has parsed them. */
   data?: readonly JsonObject[];
   installation(): Installation | undefined;
   /** Returns whether all events are exempt from the quota. */
@@ -59,49 +59,53 @@ export function readWebhook(
   };
 }
 
-/** The result of `readWebhookInSandbox`: either `outcome` or `read` is set. */
-interface SandboxResult {
-  outcome?: IngestOutcome;
-  read?: { events: ReadEvent[]; installation: Installation | null; skipsQuota: boolean };
+/** A webhook without its body. If `isSigned` is true, the hub has verified its signature. */
+export interface WebhookToRead extends ReadOptions {
+  source: string;
+  contentType: string;
+  headers: Record<string, readonly string[]>;
+  config: Record<string, unknown>;
+  maxValues: number;
 }
 
-/** Runs in the sandbox. */
-export function readWebhookInSandbox(
-  source: SourceDefinition,
-  { contentType, headers, config, maxValues, ...options }: WebhookToRead,
-  bytes: Uint8Array,
-): SandboxResult {
-  const { header, rejectRepeated } = createHeaderReader((name) => headers[name] ?? []);
-  const headerNames = () => Object.keys(headers);
-  const request = { contentType, header, headerNames, bytes, config, maxValues };
-  const read = readWebhook(source, request, options);
-  const repeated = rejectRepeated();
-  if (repeated) return { outcome: repeated };
-  if ("outcome" in read) return { outcome: read };
-  const { events, installation, skipsQuota } = read;
-  return {
-    read: {
-      events: [...events],
-      installation: installation() ?? null,
-      skipsQuota: skipsQuota(),
-    },
-  };
-}
+type ReadLargeWebhook =
+  | IngestOutcome
+  | { events: readonly ReadEvent[]; installation: Installation | null; skipsQuota: boolean };
 
-/** Reads a large webhook in the sandbox, which serves its queues round robin. */
+export const webhookJob = defineJob({
+  name: "webhook",
+  reads: "bytes",
+  run({ data: bytes, ...webhook }: WebhookToRead & { data: Uint8Array }): ReadLargeWebhook {
+    const { contentType, headers, config, maxValues, isSigned, now } = webhook;
+    const source = sources.find(({ id }) => id === webhook.source);
+    if (!source) throw new Error(`There is no source ${webhook.source}.`);
+    const { header, rejectRepeated } = createHeaderReader((name) => headers[name] ?? []);
+    const headerNames = () => Object.keys(headers);
+    const request = { contentType, header, headerNames, bytes, config, maxValues };
+    const read = readWebhook(source, request, { isSigned, now });
+    const repeated = rejectRepeated();
+    if (repeated) return repeated;
+    if ("outcome" in read) return read;
+    const { events, installation, skipsQuota } = read;
+    return { events, installation: installation() ?? null, skipsQuota: skipsQuota() };
+  },
+});
+
+/** Reads a large webhook. The workers serve its queues round robin. */
 export async function readLargeWebhook(
-  evaluate: Evaluate,
+  runJob: RunJob,
   webhook: WebhookToRead,
   { bytes, queue }: { bytes: Uint8Array; queue: string },
 ): Promise<ReadWebhook | IngestOutcome> {
-  const result = await evaluate(
-    { language: "webhook", webhook, data: bytes, timeoutMs: READ_TIMEOUT_MS },
+  const result = await webhookJob.request(
+    runJob,
+    { ...webhook, data: bytes, timeoutMs: READ_TIMEOUT_MS },
     { tenant: queue, signal: new AbortController().signal, maxWaitMs: READ_WAIT_MS },
   );
   if ("error" in result) return rejectUnread(result);
-  const { outcome, read } = parseIfLarge(result.output) as unknown as SandboxResult;
-  if (!read) return outcome as IngestOutcome;
-  const { events, installation, skipsQuota } = read;
+  const { output } = result;
+  if ("outcome" in output) return output;
+  const { events, installation, skipsQuota } = output;
   return { events, installation: () => installation ?? undefined, skipsQuota: () => skipsQuota };
 }
 

@@ -61,7 +61,7 @@ function createSender(
     isGithubAddress: () => false,
     rateLimit: { admit: () => "rejected", fail() {} },
     allowUnsigned: false,
-    evaluate: () => Promise.reject(new Error("unexpected evaluation")),
+    runJob: () => Promise.reject(new Error("unexpected evaluation")),
     maxValues: 1_000_000,
     newId,
     now,

@@ -1,6 +1,6 @@
 /** The checks of callbacks, their order, and the event that they return. */
 import { describe, expect, it } from "vitest";
-import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { testRunJob } from "../../flows/test-run-job.ts";
 import { isRejection, rejection, toAnswer } from "../../kernel/http/ingest-outcome.ts";
 import { createRateLimit, REQUESTS_PER_FAILURE, UNLIMITED } from "../../kernel/http/rate-limit.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
@@ -54,7 +54,7 @@ function setUp(options: Partial<AdmitCallbackOptions> = {}) {
       },
       fail: () => {},
     },
-    evaluate: testEvaluate,
+    runJob: testRunJob,
     newId: () => "id-1",
     now: () => 1_000,
     ...options,

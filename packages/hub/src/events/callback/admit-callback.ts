@@ -5,13 +5,13 @@
  * count towards the failure limit of the address, so that tokens cannot be guessed. The quota and
  * duplicates are checked later, by the transaction that stores the event.
  */
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { checkContentEncoding } from "../../kernel/http/check-request.ts";
 import { MAX_ID, textProblem } from "../../kernel/http/check-text.ts";
 import { repeatedHeader } from "../../kernel/http/header-reader.ts";
 import { isRejection, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import type { RateLimit } from "../../kernel/http/rate-limit.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import { bearerToken, TOKEN_TOO_LONG } from "../../kernel/lib/bearer-token.ts";
 import type { IncomingRequest } from "../admit/incoming-request.ts";
 import { type AcceptedRequest, tooManyRequests } from "../admit/ingest.ts";
@@ -29,7 +29,7 @@ export interface AdmitCallbackOptions {
   /** Limits the callbacks with each token, by its hash. */
   tokenRateLimit: RateLimit;
   /** Reads large bodies. */
-  evaluate: Evaluate;
+  runJob: RunJob;
   newId: () => string;
   now: () => number;
 }
@@ -37,7 +37,7 @@ export interface AdmitCallbackOptions {
 const MAX_BYTES = 1024 * 1024;
 
 export function createAdmitCallback(options: AdmitCallbackOptions) {
-  const { callbackTokens, rateLimit, tokenRateLimit, evaluate, newId, now } = options;
+  const { callbackTokens, rateLimit, tokenRateLimit, runJob, newId, now } = options;
 
   return async function admitCallback(
     request: CallbackRequest,
@@ -71,7 +71,7 @@ export function createAdmitCallback(options: AdmitCallbackOptions) {
     if (badEncoding) return badEncoding;
     const callback =
       bytes.byteLength > LARGE_BYTES
-        ? await readLargeCallback(evaluate, token.tenant, bytes)
+        ? await readLargeCallback(runJob, token.tenant, bytes)
         : parseCallback(bytes);
     if (isRejection(callback)) return callback;
     const deliveryId = callback.id === undefined ? idFromHeaders(request) : callback.id;

@@ -15,7 +15,7 @@ const TIMESTAMP_HEADER = "signalbox-timestamp";
 /** The id of the trigger subscription whose token was sent. */
 const SUBSCRIPTION_HEADER = "signalbox-subscription";
 
-/** If the sandbox has parsed the callback, there is a summary instead of the data. */
+/** If a job has parsed the callback, there is a summary instead of the data. */
 type CallbackToStore = Omit<Callback, "data"> & ({ data: JsonObject } | { summary: Summary });
 
 export const toEvent = (

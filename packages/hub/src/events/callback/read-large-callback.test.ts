@@ -1,6 +1,6 @@
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect, it } from "vitest";
-import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { testRunJob } from "../../flows/test-run-job.ts";
 import { isRejection } from "../../kernel/http/ingest-outcome.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { toEvent } from "./callback-event.ts";
@@ -17,7 +17,7 @@ it.each([
   `{"type":"rain","text":"${LONG}"}`,
 ])("reads a large callback with the same result as a small one: case %#", async (text) => {
   const small = parseCallback(utf8(text));
-  const large = await readLargeCallback(testEvaluate, "acme", utf8(text));
+  const large = await readLargeCallback(testRunJob, "acme", utf8(text));
   if (isRejection(small) || isRejection(large)) throw new Error("rejected");
   expect(large).not.toHaveProperty("data");
   const expected = toEvent(small, token, assigned);
@@ -31,7 +31,7 @@ it.each([
 
 it("rejects an invalid large callback like a small one", async () => {
   const text = `{"type":7,"text":"${LONG}"}`;
-  expect(await readLargeCallback(testEvaluate, "acme", utf8(text))).toEqual(
+  expect(await readLargeCallback(testRunJob, "acme", utf8(text))).toEqual(
     parseCallback(utf8(text)),
   );
 });

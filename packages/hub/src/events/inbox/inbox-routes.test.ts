@@ -11,7 +11,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { createExplainer } from "../../flows/matching/explain.ts";
 import { explainTools } from "../../flows/matching/explain-tools.ts";
-import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { testRunJob } from "../../flows/test-run-job.ts";
 import { createAuthorizeRequest } from "../../kernel/access/authorize-request.ts";
 import { createAuthorizer } from "../../kernel/access/authorizer.ts";
 import type { Scope } from "../../kernel/access/scopes.ts";
@@ -38,7 +38,7 @@ async function setup() {
   onTestFinished(() => store.close());
   let time = Date.UTC(2026, 10, 15);
   const now = () => time;
-  const inbox = createInbox({ store, now, evaluate: testEvaluate });
+  const inbox = createInbox({ store, now, runJob: testRunJob });
   const feed = createFeed(store);
   let openWaits = 0;
   onTestFinished(feed.close);
@@ -48,7 +48,7 @@ async function setup() {
     largeReads: inbox.largeReads,
     newId: createIds(),
     now: Date.now,
-    evaluate: () => Promise.reject(new Error("unexpected evaluation")),
+    runJob: () => Promise.reject(new Error("unexpected evaluation")),
     maxChain: 5,
     maxLoops: 30,
   });

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
-import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { testRunJob } from "../../flows/test-run-job.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";
@@ -13,7 +13,7 @@ async function setUpClaims(counts: Record<string, number>, random = Math.random)
   onTestFinished(() => store.close());
   for (const [tenant, count] of Object.entries(counts))
     if (count > 0) await store.appendEvents([appendRequest(sampleEvents(count), tenant)], null);
-  const inbox = createInbox({ store, now: Date.now, random, evaluate: testEvaluate });
+  const inbox = createInbox({ store, now: Date.now, random, runJob: testRunJob });
   return async (limit: number) => {
     const claimed = await inbox.claim(Object.keys(counts), "ada", { limit, leaseMs: 60_000 });
     return claimed.map(({ tenant }) => tenant);
@@ -50,7 +50,7 @@ it("returns the claimed events of all tenants in the order of arrival", async ()
   }));
   for (const [index, event] of events.entries())
     await store.appendEvents([appendRequest([event], index % 2 === 0 ? "acme" : "umbrella")], null);
-  const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
+  const inbox = createInbox({ store, now: Date.now, runJob: testRunJob });
   const claimed = await inbox.claim(["acme", "umbrella"], "ada", { limit: 6, leaseMs: 60_000 });
   expect(claimed.map(({ id }) => id)).toEqual(events.map(({ id }) => id));
 });
@@ -61,7 +61,7 @@ it("reserves bytes before it returns summaries", async () => {
   const title = "x".repeat(300);
   const events = sampleEvents(10).map((event) => ({ ...event, title }));
   await store.appendEvents([appendRequest(events)], null);
-  const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
+  const inbox = createInbox({ store, now: Date.now, runJob: testRunJob });
   const reserved: number[] = [];
   const reserveBytes = async (bytes: number) => void reserved.push(bytes);
   const listed = await inbox.listSummaries(["acme"], { limit: 100 }, reserveBytes);
@@ -80,7 +80,7 @@ it("fills a page with matching events that are far apart in the log", async () =
   }));
   for (let start = 0; start < events.length; start += 1_060)
     await store.appendEvents([appendRequest(events.slice(start, start + 1_060), "acme")], null);
-  const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
+  const inbox = createInbox({ store, now: Date.now, runJob: testRunJob });
   const list = async (limit: number, cursor?: string) => {
     const filter = { limit, cursor, repo: "acme/rare", pending: true };
     const page = await inbox.listSummaries(["acme"], filter);
@@ -113,7 +113,7 @@ it("counts the pending events of all tenants in total, and by type for the 1,000
       types: { ...typesOf(tenant), push: 2 },
     }),
   } as unknown as Store;
-  const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
+  const inbox = createInbox({ store, now: Date.now, runJob: testRunJob });
   const { pending_count, types } = await inbox.status(["acme", "umbrella"]);
   expect(pending_count).toBe(2_012);
   expect(Object.keys(types)).toHaveLength(1_000);

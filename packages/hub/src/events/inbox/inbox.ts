@@ -3,10 +3,9 @@
  * results by time; writes change the tenant of the event. Invalid requests throw a `RequestError`, which
  * the API and the MCP servers return to the client. The returned views are defined in event-view.ts.
  */
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import type { PayloadPart } from "@signalbox/rules/match/payload-part.ts";
 import type { ReserveBytes } from "../../kernel/http/response-budget.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { isId } from "../../kernel/lib/ids.ts";
 import { largestFitting } from "../../kernel/lib/largest-fitting.ts";
@@ -30,6 +29,7 @@ import {
   summaryView,
 } from "./event-view.ts";
 import { createLargeReads } from "./large-reads.ts";
+import type { PayloadPart } from "./payload-part.ts";
 import { createPayloadReader } from "./payload-reader.ts";
 
 /** The maximum number of queries for one page of a search. Each query scans a part of the log. */
@@ -105,16 +105,16 @@ export interface InboxOptions {
   store: Store;
   now: () => number;
   /** Reads values of large payloads. */
-  evaluate: Evaluate;
+  runJob: RunJob;
   /** Like `Math.random`. */
   random?: () => number;
 }
 
 export type Inbox = ReturnType<typeof createInbox>;
 
-export function createInbox({ store, now, evaluate, random = Math.random }: InboxOptions) {
+export function createInbox({ store, now, runJob, random = Math.random }: InboxOptions) {
   const largeReads = createLargeReads();
-  const payloads = createPayloadReader({ store, evaluate, largeReads });
+  const payloads = createPayloadReader({ store, runJob, largeReads });
 
   /**
    * Merges the logs of several tenants: reads a whole page of each log, and returns the first events of

@@ -1,11 +1,30 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
-import type {
-  PartRequest,
-  PayloadConditions,
-  PayloadPart,
-} from "@signalbox/rules/match/payload-part.ts";
+import { defineJob } from "../../kernel/jobs/job.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
+
+export interface PartRequest {
+  path?: string | undefined;
+  /** The byte of the JSON at which a slice starts. */
+  offset: number;
+  maxBytes: number;
+}
+
+/** A payload or a part of it: the value or, if its JSON exceeds `maxBytes`, a slice of the JSON. */
+export interface PayloadPart {
+  payload: Json;
+  /** Whether `payload` is a slice. */
+  truncated?: boolean;
+  /** The size of the whole JSON. */
+  payload_bytes?: number;
+  /** The byte at which the next slice starts; null after the last slice. */
+  next_offset?: number | null;
+}
+
+export interface PayloadConditions {
+  /** A condition is fulfilled if one of the values at its path is equal to its `value`. */
+  conditions: readonly { path: string; value: string | number | boolean | null }[];
+}
 
 /**
  * Reads a part of a payload. Undefined if the payload has no value at the path. `text` is the JSON of
@@ -56,3 +75,19 @@ export function slicePart(bytes: Uint8Array, offset: number, maxBytes: number): 
 
 export const areFulfilled = (conditions: PayloadConditions["conditions"], payload: Json): boolean =>
   conditions.every(({ path, value }) => valuesAt(payload, parsePath(path) ?? []).includes(value));
+
+/** Reads a part of a large payload; the output is null if the path has no value. */
+export const payloadPartJob = defineJob({
+  name: "payload-part",
+  reads: "text",
+  run: ({ data: text, ...request }: PartRequest & { data: string }) =>
+    readPart({ value: JSON.parse(text), text }, request) ?? null,
+});
+
+/** The output is true if the large payload fulfils the conditions. */
+export const payloadMatchJob = defineJob({
+  name: "payload-match",
+  reads: "text",
+  run: ({ data, conditions }: PayloadConditions & { data: string }) =>
+    areFulfilled(conditions, JSON.parse(data)),
+});

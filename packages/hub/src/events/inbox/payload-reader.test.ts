@@ -1,7 +1,7 @@
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { testRunJob } from "../../flows/test-run-job.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import type { Payload } from "../../kernel/store/packs.ts";
 import type { EventRow } from "../model.ts";
@@ -11,7 +11,7 @@ import { createPayloadReader } from "./payload-reader.ts";
 const JSON_TYPE = "application/json";
 const FORM = "application/x-www-form-urlencoded";
 
-/** Creates a reader of one stored payload. `languages` records the programs that the sandbox evaluates. */
+/** Creates a reader of one stored payload. `jobs` records the names of jobs. */
 function setup(
   body: string | undefined,
   content_type = JSON_TYPE,
@@ -21,7 +21,7 @@ function setup(
 ) {
   const payload: Payload | undefined =
     body === undefined ? undefined : { content_type, headers, body: utf8(body) };
-  const languages: string[] = [];
+  const jobs: string[] = [];
   const reader = createPayloadReader({
     store: {
       getPayload: async () => payload,
@@ -30,16 +30,16 @@ function setup(
           ? undefined
           : { ...payload, body: payload.body.subarray(from, to) },
     },
-    evaluate(evaluation, caller) {
-      languages.push(evaluation.language);
-      return testEvaluate(evaluation, caller);
+    runJob(request, caller) {
+      jobs.push(request.job);
+      return testRunJob(request, caller);
     },
     largeReads: createLargeReads(),
   });
   const size = payload?.body.byteLength ?? 0;
   const event = { tenant: "acme", seq: 1, source, size } as EventRow;
   return {
-    languages,
+    jobs,
     json: async () => {
       const json = await reader.json(event);
       return typeof json === "string" ? json : new TextDecoder().decode(json);
@@ -112,16 +112,16 @@ describe.each(encodings)(
   },
 );
 
-it("slices large JSON without the sandbox", async () => {
-  const { part, json, languages } = setup(JSON.stringify(large));
+it("slices large JSON without a job", async () => {
+  const { part, json, jobs } = setup(JSON.stringify(large));
   await part();
   await part({ offset: 1_000 });
   await json();
-  expect(languages).toEqual([]);
+  expect(jobs).toEqual([]);
 });
 
-it("reads a small payload without the sandbox", async () => {
-  const { part, json, matches, languages } = setup('{"id":12345678901234567890,"text":"xyz"}');
+it("reads a small payload without a job", async () => {
+  const { part, json, matches, jobs } = setup('{"id":12345678901234567890,"text":"xyz"}');
   expect(await part()).toMatchObject({ payload: { text: "xyz" } });
   expect((await part()).json).toContain('{"id":12345678901234567890,');
   expect(await part({ maxBytes: 10, offset: 6 })).toEqual({
@@ -134,7 +134,7 @@ it("reads a small payload without the sandbox", async () => {
   expect(await json()).toContain('{"id":12345678901234567890,');
   expect(await matches("text", "xyz")).toBe(true);
   await expect(part({ path: "a..b" })).rejects.toThrow("is not a path");
-  expect(languages).toEqual([]);
+  expect(jobs).toEqual([]);
 });
 
 it.each(["{", "", undefined])(
@@ -175,7 +175,7 @@ it("slices between characters, and returns at least one character", async () => 
   );
 });
 
-it("counts a large payload in `largeReads` until the sandbox has read it", async () => {
+it("counts a large payload in `largeReads` until a job has read it", async () => {
   const order: string[] = [];
   const body = utf8(JSON.stringify(large));
   const reader = createPayloadReader({
@@ -186,10 +186,10 @@ it("counts a large payload in `largeReads` until the sandbox has read it", async
         return { content_type: JSON_TYPE, headers: {}, body };
       },
     },
-    evaluate(evaluation, caller) {
-      order.push("evaluate");
+    runJob(request, caller) {
+      order.push("run");
       expect(caller.maxWaitMs).toBeGreaterThan(0);
-      return testEvaluate(evaluation, caller);
+      return testRunJob(request, caller);
     },
     async largeReads(_, work) {
       order.push("acquire");
@@ -200,7 +200,7 @@ it("counts a large payload in `largeReads` until the sandbox has read it", async
   });
   const event = { tenant: "acme", seq: 1, source: "github", size: body.byteLength } as EventRow;
   await reader.part(event, { path: "title", offset: 0, maxBytes: LARGE_BYTES });
-  expect(order).toEqual(["acquire", "load", "evaluate", "release"]);
+  expect(order).toEqual(["acquire", "load", "run", "release"]);
 });
 
 it("returns the same slice from a store that can slice the payload and from one that cannot", async () => {

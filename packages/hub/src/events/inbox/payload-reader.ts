@@ -1,15 +1,11 @@
 /**
  * Reads the payloads of events. A payload above `LARGE_BYTES` is not parsed in this thread: its JSON is
- * copied or sliced, and the sandbox reads the values inside it.
+ * copied or sliced, and jobs read the values inside it.
  */
-import type { Evaluate, Program } from "@signalbox/rules/flows/evaluation.ts";
-import { LARGE_BYTES, LargeJson, parseIfLarge, writeJson } from "@signalbox/rules/large-json.ts";
+import type { EvaluationError } from "@signalbox/rules/flows/evaluation.ts";
+import { LARGE_BYTES, LargeJson, writeJson } from "@signalbox/rules/large-json.ts";
 import { parsePath } from "@signalbox/rules/match/path.ts";
-import type {
-  PartRequest,
-  PayloadConditions,
-  PayloadPart,
-} from "@signalbox/rules/match/payload-part.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Payload } from "../../kernel/store/packs.ts";
 import type { Store } from "../../store.ts";
@@ -17,11 +13,20 @@ import type { EventRow } from "../model.ts";
 import { isStoredAsJson, loadPayload } from "../sources/load-payload.ts";
 import { readWithText } from "../sources/read-payload.ts";
 import type { LargeReads } from "./large-reads.ts";
-import { areFulfilled, readPart, slicePart } from "./payload-part.ts";
+import {
+  areFulfilled,
+  type PartRequest,
+  type PayloadConditions,
+  type PayloadPart,
+  payloadMatchJob,
+  payloadPartJob,
+  readPart,
+  slicePart,
+} from "./payload-part.ts";
 
 export interface PayloadReaderOptions {
   store: Pick<Store, "getPayload" | "slicePayload">;
-  evaluate: Evaluate;
+  runJob: RunJob;
   largeReads: LargeReads;
 }
 
@@ -39,10 +44,10 @@ export interface ReadPart extends PayloadPart {
 }
 
 const READ_TIMEOUT_MS = 5_000;
-/** How long a read waits for the sandbox. */
+/** How long a read waits for a worker. */
 const MAX_WAIT_MS = 20_000;
 
-export function createPayloadReader({ store, evaluate, largeReads }: PayloadReaderOptions) {
+export function createPayloadReader({ store, runJob, largeReads }: PayloadReaderOptions) {
   const getPayload = ({ tenant, seq }: EventRow) => store.getPayload(tenant, seq);
 
   /** Reads only a slice from the database. Returns undefined if the whole payload must be read. */
@@ -69,17 +74,15 @@ export function createPayloadReader({ store, evaluate, largeReads }: PayloadRead
   }
 
   const load = ({ tenant, source }: EventRow, payload: Payload) =>
-    loadPayload(evaluate, { tenant, source, payload });
+    loadPayload(runJob, { tenant, source, payload });
 
-  async function readInSandbox(
-    tenant: string,
-    program: Extract<Program, { language: `payload-${string}` }>,
-    data: LargeJson,
-  ) {
-    const result = await evaluate(
-      { ...program, data, timeoutMs: READ_TIMEOUT_MS },
-      { tenant, signal: new AbortController().signal, maxWaitMs: MAX_WAIT_MS },
-    );
+  const callerOf = (tenant: string) => ({
+    tenant,
+    signal: new AbortController().signal,
+    maxWaitMs: MAX_WAIT_MS,
+  });
+
+  function outputOf<Output>(result: { output: Output } | EvaluationError): Output {
     if ("output" in result) return result.output;
     throw new RequestError(
       "invalid",
@@ -106,8 +109,8 @@ export function createPayloadReader({ store, evaluate, largeReads }: PayloadRead
       return slicePart(withoutBom(stored.body), request.offset, request.maxBytes);
     const payload = await load(event, stored);
     if (!(payload instanceof LargeJson)) return readPart({ value: payload }, request);
-    const part = await readInSandbox(tenant, { language: "payload-part", ...request }, payload);
-    return (parseIfLarge(part) as unknown as PayloadPart | null) ?? undefined;
+    const job = { ...request, data: payload, timeoutMs: READ_TIMEOUT_MS };
+    return outputOf(await payloadPartJob.request(runJob, job, callerOf(tenant))) ?? undefined;
   }
 
   async function readJson(event: EventRow): Promise<string | Uint8Array> {
@@ -152,8 +155,8 @@ export function createPayloadReader({ store, evaluate, largeReads }: PayloadRead
       return {
         async matches(conditions) {
           if (!(payload instanceof LargeJson)) return areFulfilled(conditions, payload);
-          const program = { language: "payload-match", conditions } as const;
-          return (await readInSandbox(event.tenant, program, payload)) === true;
+          const job = { conditions, data: payload, timeoutMs: READ_TIMEOUT_MS };
+          return outputOf(await payloadMatchJob.request(runJob, job, callerOf(event.tenant)));
         },
       };
     },

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
-import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { testRunJob } from "../../flows/test-run-job.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { storeDefinition } from "../../store.ts";
@@ -18,7 +18,7 @@ const numbered = (number: number) => sampleEvent({ number, body: utf8({ number }
 async function setup(options: Partial<WaitsOptions> = {}) {
   const store = openSqlite(storeDefinition, `${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
-  const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
+  const inbox = createInbox({ store, now: Date.now, runJob: testRunJob });
   const feed = createFeed(store);
   onTestFinished(feed.close);
   const reads: number[] = [];
@@ -186,7 +186,7 @@ it("rejects the wait if a payload cannot be read", async () => {
   expect(await waiting).toMatchObject({ seq: 2 });
 });
 
-it("checks an event again if the sandbox was busy, and skips one that takes too long", async () => {
+it("checks an event again if the workers were busy, and skips one that takes too long", async () => {
   const checks: number[] = [];
   const { wait, expectFollowers, append } = await setup({
     inbox: {

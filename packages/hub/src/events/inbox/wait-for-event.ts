@@ -4,7 +4,6 @@
  */
 
 import { parsePath } from "@signalbox/rules/match/path.ts";
-import type { PayloadConditions } from "@signalbox/rules/match/payload-part.ts";
 import type { Access, Authorizer } from "../../kernel/access/authorizer.ts";
 import { findEvictable, ownerOfAccess } from "../../kernel/lib/fair-share.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
@@ -12,6 +11,7 @@ import { createSharedPayloads } from "../../kernel/mcp/shared-payloads.ts";
 import type { Feed, Follower } from "../live/feed.ts";
 import type { EventRow } from "../model.ts";
 import type { Inbox } from "./inbox.ts";
+import type { PayloadConditions } from "./payload-part.ts";
 
 export interface Wait {
   type?: string | undefined;
@@ -43,7 +43,7 @@ export interface Waits {
 }
 
 const PROGRESS_MS = 5_000;
-/** The delay before an event is checked again, after the sandbox was busy. */
+/** The delay before an event is checked again, after the workers were busy. */
 const BUSY_MS = 200;
 
 interface OpenWait {

@@ -1,6 +1,6 @@
 import { LARGE_BYTES, LargeJson } from "@signalbox/rules/large-json.ts";
 import { expect, it } from "vitest";
-import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { testRunJob } from "../../flows/test-run-job.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { loadPayload } from "./load-payload.ts";
@@ -10,7 +10,7 @@ const long = "ü".repeat(LARGE_BYTES);
 const load = (source: string, content_type: string, text: string, headers = {}) => {
   const payload = { content_type, headers, body: utf8(text) };
   return {
-    loaded: loadPayload(testEvaluate, { tenant: "acme", source, payload }),
+    loaded: loadPayload(testRunJob, { tenant: "acme", source, payload }),
     read: readPayload(source, payload),
   };
 };
@@ -30,7 +30,7 @@ it.each<[string, string, string, object?]>([
   ["github", "application/x-www-form-urlencoded; charset=utf-8", `payload={"a":"${long}"}`],
   ["cloudevents", "application/json", `{"a":"${long}"}`, binary],
   ["cloudevents", "text/plain", long, binary],
-])("converts a large payload of %s as %s in the sandbox", async (source, type, text, headers) => {
+])("converts a large payload of %s as %s in a job", async (source, type, text, headers) => {
   const { loaded, read } = load(source, type, text, headers);
   expect(loaded).toBeInstanceOf(Promise);
   expect(JSON.parse(((await loaded) as LargeJson).text)).toEqual(read);

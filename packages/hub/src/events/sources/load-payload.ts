@@ -1,7 +1,7 @@
 /** Loads the payload of an event as JSON, like `readPayload`, but leaves large JSON unparsed. */
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES, type MaybeLarge, parseUnlessLarge } from "@signalbox/rules/large-json.ts";
 import { FORM, mediaType } from "../../kernel/http/decode.ts";
+import { defineJob, type RunJob } from "../../kernel/jobs/job.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Payload } from "../../kernel/store/packs.ts";
@@ -19,14 +19,14 @@ const decoder = new TextDecoder();
 
 /** Returns a promise only if the payload is large and must be converted to JSON. */
 export function loadPayload(
-  evaluate: Evaluate,
+  runJob: RunJob,
   { tenant, source, payload }: StoredPayload,
 ): MaybePromise<MaybeLarge> {
   const { content_type, headers, body } = payload;
   if (body.byteLength <= LARGE_BYTES) return readPayload(source, payload);
   // The body needs no check: it was parsed before the event was stored.
   if (isStoredAsJson(source, content_type)) return parseUnlessLarge(decoder.decode(body));
-  return convert(evaluate, tenant, { source, content_type, headers }, body);
+  return convert(runJob, tenant, { source, content_type, headers }, body);
 }
 
 /** Returns whether the stored body already is the payload's JSON, and needs no conversion. */
@@ -35,15 +35,27 @@ export function isStoredAsJson(source: string, contentType: string): boolean {
   return source === "cloudevents" ? type === STRUCTURED : type !== FORM;
 }
 
+/** The fields of an event that determine how the body of its payload is decoded. */
+export type PayloadFormat = { source: string } & Omit<Payload, "body">;
+
+/** Reads the body of a stored payload; the output is its JSON. */
+export const payloadJob = defineJob({
+  name: "payload",
+  reads: "bytes",
+  run: ({ payload, data: body }: { payload: PayloadFormat; data: Uint8Array }) =>
+    readPayload(payload.source, { ...payload, body }),
+});
+
 async function convert(
-  evaluate: Evaluate,
+  runJob: RunJob,
   tenant: string,
-  payload: { source: string } & Omit<Payload, "body">,
+  payload: PayloadFormat,
   data: Uint8Array,
 ): Promise<MaybeLarge> {
   const signal = new AbortController().signal;
-  const result = await evaluate(
-    { language: "payload", payload, data, timeoutMs: TIMEOUT_MS },
+  // Not `payloadJob.request`, which would parse the output.
+  const result = await runJob(
+    { job: payloadJob.name, payload, data, timeoutMs: TIMEOUT_MS },
     { tenant, signal },
   );
   if ("output" in result) return result.output;

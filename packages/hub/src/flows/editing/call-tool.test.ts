@@ -46,7 +46,7 @@ const setup = (fields: Partial<StoredTrigger> = {}, { alias = false, isFull = fa
       },
       async *follow() {},
     },
-    evaluate: () => Promise.reject(new Error("not expected")),
+    runJob: () => Promise.reject(new Error("not expected")),
     newId: () => "run",
     now: () => 5,
   });

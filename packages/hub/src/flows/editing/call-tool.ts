@@ -1,10 +1,10 @@
 /** Calls tools of apps, and starts flows from their triggers. Each call starts a run. */
 
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { writePath } from "@signalbox/rules/flows/issues.ts";
 import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts";
 import type { Json, JsonObject, JsonSchema } from "@signalbox/rules/json.ts";
 import { laneKey } from "@signalbox/rules/match/lane-key.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Store } from "../../store.ts";
 import type { StoredTrigger } from "../model.ts";
@@ -17,7 +17,7 @@ import type { StartedRun, StartOptions } from "../runs/started-run.ts";
 export interface ToolCallsOptions {
   store: Pick<Store, "findTool" | "getTrigger" | "getFlow" | "getVersion" | "listVersions">;
   runner: Pick<Runner, "start" | "startInLane" | "queue" | "follow">;
-  evaluate: Evaluate;
+  runJob: RunJob;
   newId: () => string;
   now: () => number;
 }
@@ -40,17 +40,17 @@ export interface RunRequest {
 
 export type ToolCalls = ReturnType<typeof createToolCalls>;
 
-/** The maximum time that the validation of arguments waits in the queue of the sandbox. */
+/** The maximum time that the validation of arguments waits in the queue of the workers. */
 const MAX_WAIT_MS = 20_000;
 
 /** A run whose input a client has sent. */
 type ClientRun = ImmediateRun & { input: JsonObject };
 
-export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCallsOptions) {
+export function createToolCalls({ store, runner, runJob, newId, now }: ToolCallsOptions) {
   const neverAborted = new AbortController().signal;
   const validatorFor = (tenant: string) =>
     createSchemaValidator((evaluation) =>
-      evaluate(evaluation, { tenant, signal: neverAborted, maxWaitMs: MAX_WAIT_MS }),
+      runJob(evaluation, { tenant, signal: neverAborted, maxWaitMs: MAX_WAIT_MS }),
     );
 
   const runFrom = (trigger: StoredTrigger, input: JsonObject, cause: Cause): ClientRun => {

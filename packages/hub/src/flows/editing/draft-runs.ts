@@ -2,7 +2,6 @@
  * Runs drafts, and tests single nodes. Each run executes a stored copy of a subgraph of the draft. A
  * pinned node is not executed: its step is recorded as done before the run starts.
  */
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ERROR_PORT, type NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { splitParameters } from "@signalbox/rules/flows/split-parameters.ts";
@@ -11,6 +10,7 @@ import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { type MaybeLarge, parseUnlessLarge, writeJson } from "@signalbox/rules/large-json.ts";
 import { loadPayload } from "../../events/sources/load-payload.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { createTimeSlice } from "../../kernel/lib/yield-to-event-loop.ts";
 import type { Store } from "../../store.ts";
@@ -28,7 +28,7 @@ export interface DraftRunsOptions {
   store: Store;
   runner: Pick<Runner, "start">;
   registry: NodeRegistry;
-  evaluate: Evaluate;
+  runJob: RunJob;
   newId: () => string;
   now: () => number;
 }
@@ -70,8 +70,8 @@ export interface NodeTestRequest {
 export type DraftRuns = ReturnType<typeof createDraftRuns>;
 
 export function createDraftRuns(options: DraftRunsOptions) {
-  const { store, runner, registry, evaluate, newId, now } = options;
-  const withAnalysis = createFlowAnalysis({ store, evaluate, registry });
+  const { store, runner, registry, runJob, newId, now } = options;
+  const withAnalysis = createFlowAnalysis({ store, runJob, registry });
   const neverAborted = new AbortController().signal;
 
   const requireFlow = async (tenant: string, id: string): Promise<StoredFlow> => {
@@ -108,7 +108,7 @@ export function createDraftRuns(options: DraftRunsOptions) {
     const stored = await findEvent(store, tenant, id);
     if (!stored) throw new RequestError("not_found", "event", `There is no event ${id}.`);
     const { event, payload } = stored;
-    const data = await loadPayload(evaluate, { tenant, source: event.source, payload });
+    const data = await loadPayload(runJob, { tenant, source: event.source, payload });
     return parseUnlessLarge(writeJson(eventInput(event, data))) as NewRun["input"];
   };
 
@@ -192,7 +192,7 @@ export function createDraftRuns(options: DraftRunsOptions) {
       );
       if (!triggerRow) throw new Error("The trigger of the draft is missing.");
       const validate = createSchemaValidator((evaluation) =>
-        evaluate(evaluation, { tenant, signal: neverAborted }),
+        runJob(evaluation, { tenant, signal: neverAborted }),
       );
       const flowFields = { tenant, app: flow.app, flow_id: id, version: 0 };
       const checked =

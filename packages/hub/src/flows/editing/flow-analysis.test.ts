@@ -1,10 +1,10 @@
-import type { Evaluate, Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { expect, it } from "vitest";
 import type { Connection } from "../../connections/model.ts";
-import { testEvaluate } from "../sandbox/test-evaluate.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
+import { type RecordedRequest, testRunJob } from "../test-run-job.ts";
 import { createFlowAnalysis, type RequireAnalysis } from "./flow-analysis.ts";
 
 const node = (type: string, parameters: FlowNode["parameters"]): FlowNode => ({
@@ -21,12 +21,12 @@ const tool = (inputSchema: JsonObject) => ({ name: "get", description: "", input
 const CITY = { type: "object", properties: { city: { type: "string", pattern: "^[A-Z]" } } };
 
 function setUp() {
-  const evaluations: Evaluation[] = [];
+  const requests: RecordedRequest[] = [];
   /** What was read from the store. */
   const reads: string[] = [];
-  const evaluate: Evaluate = (evaluation, caller) => {
-    evaluations.push(evaluation);
-    return testEvaluate(evaluation, caller);
+  const runJob: RunJob = (request, caller) => {
+    requests.push(request);
+    return testRunJob(request, caller);
   };
   const listSecretNames = async (tenant: string) => {
     reads.push(tenant);
@@ -49,14 +49,14 @@ function setUp() {
       listSources: async () => [],
       getFlow: async () => undefined,
     },
-    evaluate,
+    runJob,
     registry: nodeTypes,
   });
-  return { evaluations, reads, withAnalysis };
+  return { requests, reads, withAnalysis };
 }
 
 it("analyzes the programs that the callback requires, calls it again, and caches the results", async () => {
-  const { evaluations, reads, withAnalysis } = setUp();
+  const { requests, reads, withAnalysis } = setUp();
   const flow = {
     nodes: [
       node("Event", { source: "github", filter: "data.(" }),
@@ -75,22 +75,22 @@ it("analyzes the programs that the callback requires, calls it again, and caches
   expect(findAnalysis("nodes.fetch")?.nodes).toMatchObject([{ slug: "fetch" }]);
   expect(findSyntaxError("return 1")).toBeUndefined();
   await withAnalysis(work);
-  expect(evaluations).toMatchObject([
-    { language: "jsonata-analysis", expressions: ["data.(", "nodes.fetch"] },
-    { language: "javascript-syntax", expressions: ["return 1"] },
+  expect(requests).toMatchObject([
+    { job: "jsonata-analysis", expressions: ["data.(", "nodes.fetch"] },
+    { job: "javascript-syntax", expressions: ["return 1"] },
   ]);
   expect(reads).toEqual([]);
 });
 
 it("analyzes an expression that a concurrent edit added", async () => {
-  const { evaluations, withAnalysis } = setUp();
+  const { requests, withAnalysis } = setUp();
   let calls = 0;
   const { findAnalysis } = await withAnalysis(async (requireAnalysis) => {
     calls += 1;
     return requireAnalysis("acme", transform(calls === 1 ? "input.a" : "input.b"));
   });
   expect(findAnalysis("input.b")).toEqual({ nodes: [], readsSecrets: false });
-  expect(evaluations).toHaveLength(2);
+  expect(requests).toHaveLength(2);
 });
 
 it("reads the secret names of each tenant whose flow refers to a secret", async () => {
@@ -114,8 +114,8 @@ it("rethrows other errors of the callback", async () => {
   await expect(failing).rejects.toThrow("no such flow");
 });
 
-it("loads the connections of the flow, and validates arguments in the sandbox", async () => {
-  const { evaluations, reads, withAnalysis } = setUp();
+it("loads the connections of the flow, and validates arguments in a job", async () => {
+  const { requests, reads, withAnalysis } = setUp();
   const call = (connection: string, city: string) => ({
     ...node("CallTool", { connection, tool: "get", arguments: { city } }),
     id: connection,
@@ -130,7 +130,7 @@ it("loads the connections of the flow, and validates arguments in the sandbox", 
     ],
   ]);
   expect(reads).toEqual(["acme weather", "acme weather tools", "acme gone"]);
-  expect(evaluations).toMatchObject([{ language: "json-schema" }]);
+  expect(requests).toMatchObject([{ job: "json-schema" }]);
   expect(tools.findError({ schema: CITY, value: { city: "bern" } })).toMatchObject({
     keys: ["city"],
     message: "must match the pattern ^[A-Z]",

@@ -1,6 +1,6 @@
 /**
- * Loads the data that the rules for flows need: analyses of the programs in flows, which the sandbox
- * computes and this module caches; the names of secrets; the tools and triggers of connections; and the
+ * Loads the data that the rules for flows need: analyses of the programs in flows, which jobs
+ * compute and this module caches; the names of secrets; the tools and triggers of connections; and the
  * sources of events. The rules are synchronous and run inside transactions, so they cannot load data:
  * `requireAnalysis` throws if data is missing, and `withAnalysis` then loads it and calls `work` again.
  */
@@ -8,11 +8,12 @@ import type { ExpressionAnalysis } from "@signalbox/rules/flows/analyze-expressi
 import { programsIn } from "@signalbox/rules/flows/check-expressions.ts";
 import { secretsIn } from "@signalbox/rules/flows/check-secrets.ts";
 import { evaluateBatch } from "@signalbox/rules/flows/evaluate-batch.ts";
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import type { Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowDraft } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { ValidationContext } from "@signalbox/rules/flows/validate.ts";
 import { createToolLists } from "../../connections/tool-lists.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 import type { Store } from "../../store.ts";
 import { createToolAnalysis, type MissingTools, type SenderStore } from "./tool-analysis.ts";
@@ -53,21 +54,21 @@ interface SyntaxCheck {
 
 export interface FlowAnalysisOptions {
   store: Pick<Store, "listSecretNames"> & Pick<Store, "getConnection" | "getOffers"> & SenderStore;
-  evaluate: Evaluate;
+  runJob: RunJob;
   registry: NodeRegistry;
 }
 
 export function createFlowAnalysis(options: FlowAnalysisOptions): WithAnalysis {
-  const { store, evaluate, registry } = options;
+  const { store, runJob, registry } = options;
   const expressions = createParser<ExpressionAnalysis>(
-    evaluate,
+    runJob,
     "jsonata-analysis",
     { nodes: [], readsSecrets: false },
     { timeoutMs: 1000, cacheSize: 1000 },
   );
   // The parser takes linear time, so only a busy machine exceeds the limit.
   const code = createParser<SyntaxCheck>(
-    evaluate,
+    runJob,
     "javascript-syntax",
     {},
     {
@@ -85,7 +86,7 @@ export function createFlowAnalysis(options: FlowAnalysisOptions): WithAnalysis {
       code: new Map<string, SyntaxCheck>(),
     };
     const secrets = new Map<string, ReadonlySet<string>>();
-    const tools = createToolAnalysis({ lists, store, evaluate, registry });
+    const tools = createToolAnalysis({ lists, store, runJob, registry });
     const findAnalysis = (text: string) =>
       results.expressions.get(text) ?? expressions.getCached(text);
     const findSyntax = (text: string) => results.code.get(text) ?? code.getCached(text);
@@ -124,12 +125,12 @@ export function createFlowAnalysis(options: FlowAnalysisOptions): WithAnalysis {
 }
 
 /**
- * Parses programs of one language in the sandbox, and caches the results. The fields of `defaults` are
- * used if the sandbox does not return them.
+ * Parses programs of one language in jobs, and caches the results. The fields of `defaults` are used if
+ * the job does not return them.
  */
 function createParser<Result extends SyntaxCheck>(
-  evaluate: Evaluate,
-  language: "jsonata-analysis" | "javascript-syntax",
+  runJob: RunJob,
+  job: "jsonata-analysis" | "javascript-syntax",
   defaults: Result,
   { timeoutMs, cacheSize }: { timeoutMs: number; cacheSize: number },
 ) {
@@ -140,10 +141,10 @@ function createParser<Result extends SyntaxCheck>(
     async parse(tenant: string, texts: readonly string[], results: Map<string, Result>) {
       const distinct = [...new Set(texts)];
       if (distinct.length === 0) return;
-      const evaluated = await evaluateBatch<Result>(
-        (evaluation) => evaluate(evaluation, { tenant, signal: NEVER_ABORTED }),
-        { language, expressions: distinct, data: null, timeoutMs },
-      );
+      const evaluated = await evaluateBatch<Result>((expressions) => {
+        const evaluation: Evaluation = { job, expressions, data: null, timeoutMs };
+        return runJob(evaluation, { tenant, signal: NEVER_ABORTED });
+      }, distinct);
       for (const [index, result] of evaluated.entries()) {
         const text = distinct[index] as string;
         const analysis = { ...defaults, ...result };

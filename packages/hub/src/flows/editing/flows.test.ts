@@ -5,9 +5,8 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import type { Offers } from "../../connections/model.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
-import type { Store } from "../../store.ts";
-import { storeDefinition } from "../../store.ts";
-import { testEvaluate } from "../sandbox/test-evaluate.ts";
+import { type Store, storeDefinition } from "../../store.ts";
+import { testRunJob } from "../test-run-job.ts";
 import {
   createFlows,
   type DescribedFlow,
@@ -29,7 +28,7 @@ beforeEach(async () => {
   flows = createFlows({
     store,
     registry: nodeTypes,
-    evaluate: testEvaluate,
+    runJob: testRunJob,
     newId: createIds(),
     now: () => Date.now() + clockOffset,
   });

@@ -4,7 +4,6 @@
  * has none.
  */
 import { missingEnds } from "@signalbox/rules/flows/check-graph.ts";
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { findSubscriptionProblems } from "@signalbox/rules/flows/find-subscription-problems.ts";
 import { findTripped } from "@signalbox/rules/flows/find-tripped.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
@@ -14,6 +13,7 @@ import { describeFlow, type FlowDescription } from "@signalbox/rules/flows/valid
 import type { Json } from "@signalbox/rules/json.ts";
 import { mergePatch } from "@signalbox/rules/merge-patch.ts";
 import type { StoredSubscriptionState } from "../../connections/model.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Store } from "../../store.ts";
 import { importDraft } from "../import/import-draft.ts";
@@ -36,7 +36,7 @@ import { ALIAS_MS, publicationOf } from "./publication.ts";
 export interface FlowsOptions {
   store: Store;
   registry: NodeRegistry;
-  evaluate: Evaluate;
+  runJob: RunJob;
   newId: () => string;
   now: () => number;
   /** How long the former name of a tool stays an alias. */
@@ -87,8 +87,8 @@ type Change = (
 const HOUR_MS = 3_600_000;
 
 export function createFlows(options: FlowsOptions) {
-  const { store, registry, evaluate, newId, now, aliasMs = ALIAS_MS } = options;
-  const withAnalysis = createFlowAnalysis({ store, evaluate, registry });
+  const { store, registry, runJob, newId, now, aliasMs = ALIAS_MS } = options;
+  const withAnalysis = createFlowAnalysis({ store, runJob, registry });
 
   /**
    * Adds warnings about triggers that the breaker stopped in the last hour, about subscriptions that do

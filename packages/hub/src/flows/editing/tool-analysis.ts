@@ -6,20 +6,20 @@ import {
   type KnownConnection,
   type ToolContext,
 } from "@signalbox/rules/flows/check-tools.ts";
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowDraft } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { SchemaError } from "@signalbox/rules/flows/schema-errors.ts";
 import { createSchemaValidator, type SchemaCheck } from "@signalbox/rules/flows/validate-schema.ts";
 import type { ListedConnection, ToolLists } from "../../connections/tool-lists.ts";
 import { sources } from "../../events/sources/index.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import type { Store } from "../../store.ts";
 import { OWN_SOURCE } from "../matching/event-input.ts";
 
 export interface ToolAnalysisOptions {
   lists: ToolLists;
   store: SenderStore;
-  evaluate: Evaluate;
+  runJob: RunJob;
   registry: NodeRegistry;
 }
 
@@ -48,7 +48,7 @@ export interface ToolAnalysis {
 const NEVER_ABORTED = new AbortController().signal;
 
 export function createToolAnalysis(options: ToolAnalysisOptions): ToolAnalysis {
-  const { lists, store, evaluate, registry } = options;
+  const { lists, store, runJob, registry } = options;
   const loaded = new Map<string, Map<string, LoadedSource>>();
   const errors = new Map<string, SchemaError | undefined>();
 
@@ -93,7 +93,7 @@ export function createToolAnalysis(options: ToolAnalysisOptions): ToolAnalysis {
       const sourcesById = loadedOf(tenant);
       for (const id of ids) sourcesById.set(id, await find(tenant, id));
       const validate = createSchemaValidator((evaluation) =>
-        evaluate(evaluation, { tenant, signal: NEVER_ABORTED }),
+        runJob(evaluation, { tenant, signal: NEVER_ABORTED }),
       );
       const results = await validate(checks);
       for (const [index, check] of checks.entries()) errors.set(keyOf(check), results[index]);

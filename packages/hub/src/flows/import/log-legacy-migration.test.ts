@@ -8,8 +8,8 @@ import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
 import { readSettings } from "../../settings.ts";
 import { type Store, storeDefinition } from "../../store.ts";
-import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { LEGACY_FLOWS } from "../store/contract/legacy-sample.ts";
+import { testRunJob } from "../test-run-job.ts";
 import { logLegacyMigration } from "./log-legacy-migration.ts";
 import { migrateLegacyFlows } from "./migrate-legacy-flows.ts";
 
@@ -38,7 +38,7 @@ async function migrateAndLog(
   const options = {
     store,
     registry: nodeTypes,
-    evaluate: testEvaluate,
+    runJob: testRunJob,
     tenant,
     newId: createIds(),
     now: Date.now,

@@ -6,10 +6,9 @@ import { createDatabase } from "../../../../../test/support/postgres.ts";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openPostgres } from "../../kernel/backends/postgres.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
-import type { Store } from "../../store.ts";
-import { storeDefinition } from "../../store.ts";
-import { testEvaluate } from "../sandbox/test-evaluate.ts";
+import { type Store, storeDefinition } from "../../store.ts";
 import { LEGACY_FLOWS, LEGACY_TYPED_FLOWS } from "../store/contract/legacy-sample.ts";
+import { testRunJob } from "../test-run-job.ts";
 import { type LegacyMigration, migrateLegacyFlows } from "./migrate-legacy-flows.ts";
 
 const openers: Record<string, (statements: string) => Promise<Store>> = {
@@ -35,7 +34,7 @@ const migrate = (store: Store, options: { tenant: string | undefined } = { tenan
   migrateLegacyFlows({
     store,
     registry: nodeTypes,
-    evaluate: testEvaluate,
+    runJob: testRunJob,
     ...options,
     newId: () => `new-${++ids}`,
     now: () => 1_000,

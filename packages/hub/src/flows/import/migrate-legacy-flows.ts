@@ -3,10 +3,10 @@
  * imported files. A row that is not a valid flow is reported; the others are migrated.
  */
 import { callsIn, triggersIn } from "@signalbox/rules/flows/check-calls.ts";
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Row } from "../../kernel/store/sql.ts";
 import type { Store } from "../../store.ts";
@@ -27,7 +27,7 @@ import { fileOfRows, readRow } from "./read-rows.ts";
 export interface MigrationOptions {
   store: Pick<Store, "migrateLegacyFlows"> & FlowAnalysisOptions["store"];
   registry: NodeRegistry;
-  evaluate: Evaluate;
+  runJob: RunJob;
   /** The tenant of rows without one; undefined if the hub has no default tenant. */
   tenant: string | undefined;
   newId: () => string;

@@ -1,12 +1,12 @@
-import type { Evaluate, Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect, test } from "vitest";
 import type { NewEvent } from "../../events/model.ts";
 import { sampleEvent } from "../../events/store/contract/sample.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import type { StoredTrigger } from "../model.ts";
-import { testEvaluate } from "../sandbox/test-evaluate.ts";
+import { type RecordedRequest, testRunJob } from "../test-run-job.ts";
 import { compareTriggers } from "./compare-triggers.ts";
 import { planEvent } from "./matcher.ts";
 
@@ -27,25 +27,25 @@ const createTrigger = (config: JsonObject, node_id = "on event"): StoredTrigger 
 const createEvent = (data: JsonObject, overrides: Partial<NewEvent> = {}): NewEvent =>
   sampleEvent({ source: "github", body: utf8(JSON.stringify(data)), ...overrides });
 
-/** `evaluations` records every call of the sandbox. */
+/** `requests` records every job. */
 function setUp({
   clock = () => 0,
-  evaluate = testEvaluate,
+  runJob = testRunJob,
 }: {
   clock?: () => number;
-  evaluate?: Evaluate;
+  runJob?: RunJob;
 } = {}) {
-  const evaluations: Evaluation[] = [];
+  const requests: RecordedRequest[] = [];
   const options = {
     now: clock,
-    evaluate: ((evaluation, caller) => {
-      evaluations.push(evaluation);
-      return evaluate(evaluation, caller);
-    }) as Evaluate,
+    runJob: ((request, caller) => {
+      requests.push(request);
+      return runJob(request, caller);
+    }) as RunJob,
   };
   return {
-    evaluations,
-    languages: () => evaluations.map(({ language }) => language),
+    requests,
+    jobs: () => requests.map(({ job }) => job),
     options,
     compare: async (event: NewEvent, triggers: StoredTrigger[]) =>
       (await compareTriggers({ tenant: "acme", event }, triggers, options)).map(
@@ -75,18 +75,18 @@ test.each([
 ])(
   "returns the verdicts of a small event also for a large event (%s)",
   async (_, content_type, write) => {
-    const { compare, evaluations, languages } = setUp();
+    const { compare, requests, jobs } = setUp();
     const small = await compare(createEvent(DATA), TRIGGERS);
     expect(small.map(({ matched }) => matched)).toEqual([true, false, false, false]);
-    expect(languages()).toEqual(["jsonata-filters"]);
+    expect(jobs()).toEqual(["jsonata-filters"]);
     const large = createEvent(DATA, { content_type, body: utf8(write({ ...DATA, PADDING })) });
     expect(await compare(large, TRIGGERS)).toEqual(small);
-    expect(evaluations[1]).toMatchObject({ language: "match", data: large.body });
-    expect(evaluations).toHaveLength(2);
+    expect(requests[1]).toMatchObject({ job: "match", data: large.body });
+    expect(requests).toHaveLength(2);
   },
 );
 
-test("reads the keys of a large event in the sandbox", async () => {
+test("reads the keys of a large event in a job", async () => {
   const { options } = setUp();
   const keyed = createTrigger({
     concurrency: { most: 1, key: "items[].n" },
@@ -104,27 +104,27 @@ test("reads the keys of a large event in the sandbox", async () => {
   expect(await plan({ ...DATA, PADDING })).toEqual(small);
 });
 
-test("continues in the sandbox when the time budget is spent", async () => {
+test("continues in a job when the time budget is spent", async () => {
   let time = 0;
-  const { compare, evaluations } = setUp({ clock: () => time++ * 20 });
+  const { compare, requests } = setUp({ clock: () => time++ * 20 });
   const triggers = Array.from({ length: 20 }, (_, index) =>
     createTrigger({ params: { "items[].n": index } }, `n${index}`),
   );
   const expected = triggers.map((_, index) => index === 1 || index === 2);
   const small = await compare(createEvent(DATA), triggers);
   expect(small.map(({ matched }) => matched)).toEqual(expected);
-  expect(evaluations).toEqual([]);
+  expect(requests).toEqual([]);
   const padding = "x".repeat(100_000);
   const verdicts = await compare(createEvent({ ...DATA, padding }), triggers);
   expect(verdicts.map(({ matched }) => matched)).toEqual(expected);
-  expect(evaluations).toHaveLength(1);
-  const [evaluation] = evaluations;
-  if (evaluation?.language !== "match") throw new Error("not compared in the sandbox");
-  expect(evaluation.expressions.length).toBeLessThan(20);
+  expect(requests).toHaveLength(1);
+  const [request] = requests;
+  if (request?.job !== "match") throw new Error("not compared in a job");
+  expect(request.expressions?.length).toBeLessThan(20);
 });
 
-test("compares a param with many objects in the sandbox", async () => {
-  const { compare, languages } = setUp();
+test("compares a param with many objects in a job", async () => {
+  const { compare, jobs } = setUp();
   const objects = Array.from({ length: 100 }, (_, x) => ({ x }));
   const many = { items: Array.from({ length: 20_000 }, () => ({})) };
   const param = createTrigger({ params: { "items[]": { op: "in", value: objects } } });
@@ -132,12 +132,12 @@ test("compares a param with many objects in the sandbox", async () => {
   expect(await compare(createEvent({ items: [{ x: 5 }] }), [param])).toMatchObject([
     { matched: true },
   ]);
-  expect(languages()).toEqual(["match"]);
+  expect(jobs()).toEqual(["match"]);
 });
 
-test("does not match, and reports the limit, if the evaluation in the sandbox exceeds a limit", async () => {
+test("does not match, and reports the limit, if the job exceeds a limit", async () => {
   const exceeded = { error: "code_timeout", message: "exceeds the time limit of 10 s" } as const;
-  const { compare } = setUp({ evaluate: async () => ({ log: [], ...exceeded }) });
+  const { compare } = setUp({ runJob: async () => ({ log: [], ...exceeded }) });
   const [verdict] = await compare(createEvent({ PADDING }), [createTrigger({})]);
   expect(verdict?.matched).toBe(false);
   expect(verdict?.reasons[0]?.message).toContain("exceeds the time limit of 10 s");

@@ -1,12 +1,11 @@
 /**
  * Compares an event with triggers. A small payload is compared in this process, for `BUDGET_MS`. A
- * large payload is compared in the sandbox, so that no event blocks the event loop. So are the
+ * large payload is compared in a job, so that no event blocks the event loop. So are the
  * triggers for which the budget does not suffice.
  */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { laneKey } from "@signalbox/rules/match/lane-key.ts";
-import type { MatchRequest, MatchResult } from "@signalbox/rules/match/match-request.ts";
 import {
   type MatchBudget,
   type MatchTrigger,
@@ -19,6 +18,7 @@ import { readPayload } from "../../events/sources/read-payload.ts";
 import type { StoredTrigger } from "../model.ts";
 import { keysOf, type ReadKey } from "../runs/lanes.ts";
 import { evaluateFilters, evaluateUnlessPaused, type FilterOptions } from "./evaluate-filters.ts";
+import type { MatchRequest, MatchResult } from "./match-job.ts";
 
 export interface ComparedEvent {
   tenant: string;
@@ -42,7 +42,7 @@ const BUDGET_MS = 10;
  * machine, the clock could exceed the budget although the process has done no work.
  */
 const UNTIMED_BYTES = 200_000;
-const SANDBOX_TIMEOUT_MS = 10_000;
+const JOB_TIMEOUT_MS = 10_000;
 
 /** Returns a verdict for each trigger. The triggers and the event have the same tenant. */
 export async function compareTriggers(
@@ -51,7 +51,7 @@ export async function compareTriggers(
   options: CompareOptions,
 ): Promise<TriggerMatch[]> {
   const bytes = event.body.byteLength;
-  if (bytes > LARGE_BYTES) return compareInSandbox(tenant, event, triggers, options);
+  if (bytes > LARGE_BYTES) return compareInJob(tenant, event, triggers, options);
   const parsedData = readData({ event, data });
   const pauses = new Map<string, number>();
   const onPaused = (filter: string, until: number) => void pauses.set(filter, until);
@@ -74,7 +74,7 @@ export async function compareTriggers(
   const remaining = triggers.slice(verdicts.length);
   return remaining.length === 0
     ? matches
-    : [...matches, ...(await compareInSandbox(tenant, event, remaining, options))];
+    : [...matches, ...(await compareInJob(tenant, event, remaining, options))];
 }
 
 /** Returns the payload of a small event. */
@@ -93,7 +93,7 @@ export function createBudget(bytes: number, now: () => number): MatchBudget {
   };
 }
 
-async function compareInSandbox(
+async function compareInJob(
   tenant: string,
   event: NewEvent,
   triggers: readonly StoredTrigger[],
@@ -109,7 +109,7 @@ async function compareInSandbox(
   const pauses = new Map<string, number>();
   const onPaused = (expression: string, until: number) => void pauses.set(expression, until);
   const app = triggers[0]?.app;
-  const results = await runInSandbox(tenant, event, expressions, { ...options, onPaused, app });
+  const results = await runMatchJob(tenant, event, expressions, { ...options, onPaused, app });
   return results.map((result, index) =>
     "problem" in result
       ? {
@@ -131,11 +131,11 @@ export async function readKeys(
   // The verdict is not used: this trigger matches nothing.
   const trigger = { tenant, source: "", isActive: false };
   const request: MatchRequest = { trigger, keys: paths };
-  const [result] = await runInSandbox(tenant, event, [JSON.stringify(request)], options);
+  const [result] = await runMatchJob(tenant, event, [JSON.stringify(request)], options);
   return (path) => (result && "keys" in result ? (result.keys[path] ?? "") : "");
 }
 
-function runInSandbox(
+function runMatchJob(
   tenant: string,
   event: NewEvent,
   expressions: readonly string[],
@@ -143,12 +143,12 @@ function runInSandbox(
 ) {
   const { source, content_type, headers, body } = event;
   return evaluateUnlessPaused<MatchResult>(options, tenant, {
-    language: "match",
+    job: "match",
     expressions,
     payload: { source, content_type, headers },
     event: toMatchEvent(tenant, event),
     data: body,
-    timeoutMs: SANDBOX_TIMEOUT_MS,
+    timeoutMs: JOB_TIMEOUT_MS,
   });
 }
 

@@ -1,19 +1,20 @@
-import type { Evaluate, EvaluationResult } from "@signalbox/rules/flows/evaluation.ts";
+import type { EvaluationResult } from "@signalbox/rules/flows/evaluation.ts";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { createLargeReads } from "../../events/inbox/large-reads.ts";
 import type { NewEvent } from "../../events/model.ts";
 import { appendRequest, START, sampleEvent } from "../../events/store/contract/sample.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
 import { createTestTimers, type TestTimers } from "../../kernel/lib/test-timers.ts";
 import { createGroupCommit } from "../../kernel/store/group-commit.ts";
 import { type Append, createAppend } from "../../pipeline.ts";
-import type { Store } from "../../store.ts";
-import { storeDefinition } from "../../store.ts";
+import { type Store, storeDefinition } from "../../store.ts";
 import type { StoredFlow } from "../model.ts";
 import { eventTrigger, makeFlow, publish } from "../store/contract/flow-sample.ts";
+import type { RecordedRequest } from "../test-run-job.ts";
 import { createDeferredMatching, type DeferredMatching } from "./deferred-matching.ts";
 import { createMatcher } from "./matcher.ts";
 
@@ -73,10 +74,10 @@ function startHub({
   const pending: Hub["pending"] = [];
   const errors: unknown[] = [];
   const trips: unknown[] = [];
-  const evaluate: Evaluate = (evaluation, { signal }) => {
+  const runJob: RunJob = (request: RecordedRequest, { signal }) => {
     const { promise, resolve, reject } = Promise.withResolvers<EvaluationResult>();
-    const expressions = "expressions" in evaluation ? evaluation.expressions : [];
-    const { data } = evaluation;
+    const { expressions = [] } = request;
+    const { data } = request;
     const entry = { expressions, data, end: resolve, fail: reject, isAborted: false };
     pending.push(entry);
     signal.addEventListener("abort", () => {
@@ -88,7 +89,7 @@ function startHub({
   const { now } = timers;
   const matcher = createMatcher({
     store: hubStore,
-    evaluate,
+    runJob,
     now,
     newId: createIds({ now }),
     maxChain: 5,

@@ -1,5 +1,7 @@
-import type { Evaluate, EvaluationResult } from "@signalbox/rules/flows/evaluation.ts";
+import type { EvaluationResult } from "@signalbox/rules/flows/evaluation.ts";
 import { expect, it } from "vitest";
+import type { RunJob } from "../../kernel/jobs/job.ts";
+import type { RecordedRequest } from "../test-run-job.ts";
 import { evaluateFilters } from "./evaluate-filters.ts";
 
 const LIMIT: EvaluationResult = {
@@ -12,7 +14,7 @@ const PAUSED = {
   isOverrun: true,
 };
 
-/** A sandbox that evaluates batches when the test calls `run`. The filter `slow` exceeds its limits. */
+/** Evaluates batches when the test calls `run`. The filter `slow` exceeds its limits. */
 function setUp() {
   let time = 0;
   let isSlow = true;
@@ -23,10 +25,10 @@ function setUp() {
     timeoutMs: number;
     end(result: EvaluationResult): void;
   }[] = [];
-  const evaluate: Evaluate = (evaluation, { signal }) => {
+  const runJob: RunJob = (request: RecordedRequest, { signal }) => {
     const { promise, resolve, reject } = Promise.withResolvers<EvaluationResult>();
-    const expressions = "expressions" in evaluation ? evaluation.expressions : [];
-    const entry = { expressions, timeoutMs: evaluation.timeoutMs ?? 0, end: resolve };
+    const { expressions = [] } = request;
+    const entry = { expressions, timeoutMs: request.timeoutMs, end: resolve };
     queue.push(entry);
     signal.addEventListener("abort", () => {
       if (queue.includes(entry)) queue.splice(queue.indexOf(entry), 1);
@@ -37,9 +39,9 @@ function setUp() {
   return {
     started,
     limits,
-    filters: evaluateFilters({ evaluate, now: () => time }, "acme"),
-    decidingFilters: evaluateFilters({ evaluate, now: () => time, decidesPaused: true }, "acme"),
-    otherTenantFilters: evaluateFilters({ evaluate, now: () => time }, "umbrella"),
+    filters: evaluateFilters({ runJob, now: () => time }, "acme"),
+    decidingFilters: evaluateFilters({ runJob, now: () => time, decidesPaused: true }, "acme"),
+    otherTenantFilters: evaluateFilters({ runJob, now: () => time }, "umbrella"),
     advance(ms: number) {
       time += ms;
     },

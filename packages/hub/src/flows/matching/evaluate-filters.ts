@@ -1,16 +1,18 @@
 /**
- * Evaluates the filters of events in the sandbox. A filter that exceeds its limits must not delay the
+ * Evaluates the filters of events in jobs. A filter that exceeds its limits must not delay the
  * events behind it: such a filter is paused, and queued batches that contain it are evaluated without
  * it. The caller can match these events again after the pause.
  */
-import { type ExpressionBatch, evaluateBatch } from "@signalbox/rules/flows/evaluate-batch.ts";
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import { evaluateBatch } from "@signalbox/rules/flows/evaluate-batch.ts";
+import type { Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import {
   type EvaluateFilters,
   FILTER_TIMEOUT_MS,
   type FilterResult,
 } from "@signalbox/rules/match/filter.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
+import type { MatchBatch } from "./match-job.ts";
 
 const PAUSE_MS = 10_000;
 const MAX_PAUSED = 10_000;
@@ -24,7 +26,7 @@ const BRIEF_SHARE = 0.1;
 const BRIEF_BURST_MS = 10_000;
 const BRIEF_RATE = 0.1;
 
-/** A batch of expressions that waits for the sandbox or is being evaluated. */
+/** A batch of expressions that waits for a worker or is being evaluated. */
 interface PendingBatch {
   keys: readonly string[];
   controller: AbortController;
@@ -38,15 +40,15 @@ interface FilterState {
   pending: Set<PendingBatch>;
 }
 
-/** One state per sandbox: all callers with the same `evaluate` share it. */
-const states = new WeakMap<Evaluate, FilterState>();
+/** All callers with the same `runJob` share one state. */
+const states = new WeakMap<RunJob, FilterState>();
 
 export interface FilterOptions {
-  evaluate: Evaluate;
+  runJob: RunJob;
   now: () => number;
-  /** The app of the triggers. Its filters wait for the sandbox in a queue of its own, each in its turn. */
+  /** The app of the triggers. Its filters wait for a worker in a queue of its own, each in its turn. */
   app?: string | undefined;
-  /** The maximum time that a batch waits for the sandbox. */
+  /** The maximum time that a batch waits for a worker. */
   maxWaitMs?: number | undefined;
   /** Ends the evaluation. */
   signal?: AbortSignal | undefined;
@@ -60,11 +62,13 @@ export const evaluateFilters =
   (options: FilterOptions, tenant: string): EvaluateFilters =>
   (expressions, data) =>
     evaluateUnlessPaused<FilterResult>(options, tenant, {
-      language: "jsonata-filters",
+      job: "jsonata-filters",
       expressions,
       data,
       timeoutMs: FILTER_TIMEOUT_MS,
     });
+
+type ExpressionBatch = Extract<Evaluation, { job: "jsonata-filters" }> | MatchBatch;
 
 /**
  * Returns one item per expression: its result, or a problem if it is paused or exceeds its limits.
@@ -74,23 +78,26 @@ export async function evaluateUnlessPaused<Result extends object>(
   tenant: string,
   batch: ExpressionBatch,
 ): Promise<(Result | { problem: string; isOverrun?: true })[]> {
-  const { evaluate, now, app = "", maxWaitMs, signal, decidesPaused } = options;
+  const { runJob, now, app = "", maxWaitMs, signal, decidesPaused } = options;
   const { onPaused = () => {} } = options;
-  const { language, expressions } = batch;
-  const state = states.get(evaluate) ?? {
+  const { job, expressions } = batch;
+  const state = states.get(runJob) ?? {
     pausedUntil: new BoundedMap<string, number>(MAX_PAUSED),
     briefUntil: new BoundedMap<string, number>(MAX_PAUSED),
     pending: new Set(),
   };
-  states.set(evaluate, state);
-  const keyOf = (expression: string) => JSON.stringify([tenant, language, expression]);
+  states.set(runJob, state);
+  const keyOf = (expression: string) => JSON.stringify([tenant, job, expression]);
   const isPaused = (expression: string) =>
     (state.pausedUntil.get(keyOf(expression)) ?? Number.NEGATIVE_INFINITY) > now();
   const evaluateNow = (active: readonly string[], timeoutMs: number, signal: AbortSignal) =>
     evaluateBatch<Result>(
-      (evaluation) =>
-        evaluate(evaluation, { tenant, lane: [app, active[0] as string], signal, maxWaitMs }),
-      { ...batch, expressions: active, timeoutMs },
+      (expressions) =>
+        runJob(
+          { ...batch, expressions, timeoutMs },
+          { tenant, lane: [app, active[0] as string], signal, maxWaitMs },
+        ),
+      active,
     );
   /** Undefined if earlier brief evaluations have used up their time. */
   const evaluateBriefly = async (expression: string) => {

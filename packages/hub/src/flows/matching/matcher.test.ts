@@ -1,4 +1,3 @@
-import type { Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import type { EventSelection } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
@@ -10,11 +9,10 @@ import { appendRequest, sampleEvent } from "../../events/store/contract/sample.t
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
 import { createAppend } from "../../pipeline.ts";
-import type { Store } from "../../store.ts";
-import { storeDefinition } from "../../store.ts";
+import { type Store, storeDefinition } from "../../store.ts";
 import type { NewTrigger, StoredFlow, StoredTrigger } from "../model.ts";
-import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { eventTrigger, makeFlow, publish } from "../store/contract/flow-sample.ts";
+import { type RecordedRequest, testRunJob } from "../test-run-job.ts";
 import { CHAIN_HEADER, DEPTH_HEADER, OWN_SOURCE } from "./event-input.ts";
 import { createExplainer } from "./explain.ts";
 import { createMatcher, type Matcher } from "./matcher.ts";
@@ -25,7 +23,7 @@ const NOW = 1_000_000;
 const newId = createIds();
 const now = () => NOW;
 const options = {
-  evaluate: testEvaluate,
+  runJob: testRunJob,
   newId,
   now,
   maxChain: 5,
@@ -90,13 +88,13 @@ describe("a matcher", () => {
   });
 
   test("evaluates all filters of an event in one call, and makes no call without filters", async () => {
-    const evaluations: Evaluation[] = [];
+    const requests: RecordedRequest[] = [];
     const counting = createMatcher({
       store,
       ...options,
-      evaluate: (evaluation, caller) => {
-        evaluations.push(evaluation);
-        return testEvaluate(evaluation, caller);
+      runJob: (request, caller) => {
+        requests.push(request);
+        return testRunJob(request, caller);
       },
     });
     onTestFinished(counting.close);
@@ -104,7 +102,7 @@ describe("a matcher", () => {
     expect(
       (await counting.plan(appendRequest([createEvent({ action: "opened" })]))).events,
     ).toHaveLength(1);
-    expect(evaluations).toEqual([]);
+    expect(requests).toEqual([]);
     const filters = ["data.n > 1", "data.n > 2", "data.("];
     for (const filter of filters) await publishTrigger({ config: { filter } });
     // The params of this trigger do not match, so its filter is not evaluated.
@@ -112,7 +110,7 @@ describe("a matcher", () => {
     const { events } = await counting.plan(
       appendRequest([createEvent({ action: "opened", n: 2 })]),
     );
-    expect(evaluations).toMatchObject([{ language: "jsonata-filters", expressions: filters }]);
+    expect(requests).toMatchObject([{ job: "jsonata-filters", expressions: filters }]);
     expect(events[0]?.verdicts.map(({ matched }) => matched)).toEqual([
       true,
       true,
@@ -140,9 +138,10 @@ describe("a matcher", () => {
       const counting = createMatcher({
         store,
         ...options,
-        evaluate: (evaluation, caller) => {
-          if (evaluation.language === "jsonata-filters") filters.push(...evaluation.expressions);
-          return testEvaluate(evaluation, caller);
+        runJob: (request, caller) => {
+          const { job, expressions = [] }: RecordedRequest = request;
+          if (job === "jsonata-filters") filters.push(...expressions);
+          return testRunJob(request, caller);
         },
       });
       onTestFinished(counting.close);
@@ -176,14 +175,14 @@ describe("a matcher", () => {
       });
     });
 
-    test("reads the keys of a large payload in the sandbox, and compares only the candidates", async () => {
-      const evaluations: Evaluation[] = [];
+    test("reads the keys of a large payload in a job, and compares only the candidates", async () => {
+      const requests: RecordedRequest[] = [];
       const counting = createMatcher({
         store,
         ...options,
-        evaluate: (evaluation, caller) => {
-          evaluations.push(evaluation);
-          return testEvaluate(evaluation, caller);
+        runJob: (request, caller) => {
+          requests.push(request);
+          return testRunJob(request, caller);
         },
       });
       onTestFinished(counting.close);
@@ -191,8 +190,8 @@ describe("a matcher", () => {
       const text = "x".repeat(LARGE_BYTES);
       const { events } = await counting.plan(appendRequest([createEvent({ n: 7, text })]));
       expect(nodesOf(events[0]?.runs)).toEqual(["n0007"]);
-      const compared = evaluations.map((evaluation) =>
-        evaluation.language === "match" ? evaluation.expressions.length : undefined,
+      const compared = requests.map(({ job, expressions }) =>
+        job === "match" ? expressions?.length : undefined,
       );
       // `text` is too long for a key, so the trigger that depends on it is compared.
       expect(compared).toEqual([1, 2]);
@@ -205,9 +204,10 @@ describe("a matcher", () => {
         store,
         ...options,
         now: () => time++ * 20,
-        evaluate: (evaluation, caller) => {
-          if (evaluation.language === "match") compared.push(evaluation.expressions.length);
-          return testEvaluate(evaluation, caller);
+        runJob: (request, caller) => {
+          const { job, expressions = [] }: RecordedRequest = request;
+          if (job === "match") compared.push(expressions.length);
+          return testRunJob(request, caller);
         },
       });
       onTestFinished(slow.close);
@@ -468,10 +468,10 @@ describe("an explainer", () => {
         return result;
       },
       ...options,
-      async evaluate(...args) {
+      async runJob(...args) {
         started.resolve();
         await compared.promise;
-        return testEvaluate(...args);
+        return testRunJob(...args);
       },
     });
     const explained = triggers.explain(TENANT, large.id, PAGE);

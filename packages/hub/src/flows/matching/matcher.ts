@@ -4,12 +4,12 @@
  * their params, so the cost of an event does not depend on the number of other triggers. A plan contains
  * the revision of the triggers, and the store rejects it if the triggers have changed.
  */
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { breakerReason, type Trip } from "@signalbox/rules/match/breaker.ts";
 import { FILTER_TIMEOUT_MS } from "@signalbox/rules/match/filter.ts";
 import type { TriggerIndex } from "@signalbox/rules/match/trigger-index.ts";
 import type { AppendRequest, NewEvent } from "../../events/model.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
@@ -29,7 +29,7 @@ import { indexTriggers, selectCandidates } from "./select-candidates.ts";
 
 export interface MatcherOptions {
   store: Pick<Store, "findTriggers" | "subscribe">;
-  evaluate: Evaluate;
+  runJob: RunJob;
   now: () => number;
   newId: () => string;
   /** The maximum length of a causation chain. */

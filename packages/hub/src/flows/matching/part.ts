@@ -26,11 +26,10 @@ export interface MatchingPart extends Part {
 
 export function createMatchingPart(kernel: Kernel, inbox: Inbox): MatchingPart {
   const { store, ports, settings, newId, onError } = kernel;
-  const { timers, log, evaluate } = ports;
+  const { timers, log, runJob, queuedJobs } = ports;
   const { now } = timers;
   const { maxChain, maxLoops } = settings;
-  const { queuedEvaluations } = ports;
-  const countTrip = createMatchingMetrics(ports.metrics, { store, queuedEvaluations });
+  const countTrip = createMatchingMetrics(ports.metrics, { store, queuedJobs });
   const onTripped: MatchingPart["onTripped"] = (tenant, { isFirst, ...trip }) => {
     countTrip(trip.limit as Trip["limit"]);
     if (isFirst)
@@ -39,20 +38,20 @@ export function createMatchingPart(kernel: Kernel, inbox: Inbox): MatchingPart {
         `a circuit breaker prevented a trigger from firing: ${tripMessage(trip)}`,
       );
   };
-  const matcher = createMatcher({ store, evaluate, newId, now, maxChain, maxLoops });
+  const matcher = createMatcher({ store, runJob, newId, now, maxChain, maxLoops });
   const matching = createDeferredMatching({
     store,
     matcher,
     largeReads: createLargeReads(),
     timers,
-    withinMs: ports.evaluatesInBackground ? MATCH_WITHIN_MS : undefined,
+    withinMs: ports.runsJobsInBackground ? MATCH_WITHIN_MS : undefined,
     onTripped,
     onError,
   });
   const explainer = createExplainer({
     store,
     largeReads: inbox.largeReads,
-    evaluate,
+    runJob,
     newId,
     now,
     maxChain,

@@ -1,6 +1,6 @@
 /**
  * Selects the triggers with which an event is compared, by the index of the triggers that listen to its
- * source and type. The keys of a large payload are read in the sandbox.
+ * source and type. The keys of a large payload are read in a job.
  */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";

@@ -74,8 +74,8 @@ export async function attemptNode(
     loadFlowSecrets: execution.loadFlowSecrets,
     timers: execution.timers,
     defaultTimeoutMs: execution.stepTimeoutMs,
-    evaluate: (evaluation, caller) =>
-      outside.wait(() => services.evaluate(evaluation, caller), caller.onQueued),
+    runJob: (evaluation, caller) =>
+      outside.wait(() => services.runJob(evaluation, caller), caller.onQueued),
     budget: execution.budget,
     record: parts.record,
     callTool: (call, { onProgress, ...limit }) =>

@@ -1,5 +1,4 @@
 import { NodeError, Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { defineNode, type NodeContext, type NodeResult } from "@signalbox/rules/flows/node-type.ts";
 import type { Scope } from "@signalbox/rules/flows/render.ts";
 import { testContext } from "@signalbox/rules/flows/test-context.ts";
@@ -8,6 +7,7 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import { parseIfLarge } from "@signalbox/rules/large-json.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import { MASK } from "../../kernel/lib/mask.ts";
 import { attempt } from "./attempt.ts";
 import { systemTimers } from "./contract/fixture.ts";
@@ -22,7 +22,7 @@ type Run = (context: NodeContext<JsonObject>) => NodeResult | Promise<NodeResult
 function attemptOnce(
   run: Run,
   parameters: JsonObject = {},
-  options: { signal?: AbortSignal; scope?: Scope; evaluate?: Evaluate; maxRunBytes?: number } = {},
+  options: { signal?: AbortSignal; scope?: Scope; runJob?: RunJob; maxRunBytes?: number } = {},
 ) {
   const definition = defineNode({
     type: "Test",
@@ -44,7 +44,7 @@ function attemptOnce(
   return attempt({
     tenant: "acme",
     lane: undefined,
-    evaluate: options.evaluate ?? context.evaluate,
+    runJob: options.runJob ?? (() => expect.unreachable()),
     budget: createRunBudget(options.maxRunBytes ?? Infinity, 0),
     node: testNode("Test", "a", parameters),
     definition,
@@ -189,26 +189,26 @@ describe("the time limit", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  const code = { language: "javascript", code: "", data: {}, timeoutMs: 1, memoryMb: 1 } as const;
+  const code = { job: "javascript", code: "", data: {}, timeoutMs: 1, memoryMb: 1 } as const;
   const evaluateCode: Run = async ({ evaluate }) => {
     const evaluated = await evaluate(code);
     return { output: "output" in evaluated ? parseIfLarge(evaluated.output) : null };
   };
   const createQueue = () => {
-    const called = Promise.withResolvers<Parameters<Evaluate>[1]>();
-    const result = Promise.withResolvers<Awaited<ReturnType<Evaluate>>>();
-    const evaluate: Evaluate = (_, options) => {
+    const called = Promise.withResolvers<Parameters<RunJob>[1]>();
+    const result = Promise.withResolvers<Awaited<ReturnType<RunJob>>>();
+    const runJob: RunJob = (_, options) => {
       called.resolve(options);
       options.signal.addEventListener("abort", () => result.reject(options.signal.reason));
       return result.promise;
     };
-    return { evaluate, called: called.promise, finish: result.resolve };
+    return { runJob, called: called.promise, finish: result.resolve };
   };
 
   test("does not run while code is queued, and restarts when the code starts", async () => {
     for (const isQuick of [true, false]) {
-      const { evaluate, called, finish } = createQueue();
-      const attempted = attemptOnce(evaluateCode, {}, { evaluate });
+      const { runJob, called, finish } = createQueue();
+      const attempted = attemptOnce(evaluateCode, {}, { runJob });
       const { tenant, onQueued } = await called;
       expect(tenant).toBe("acme");
       const onStart = onQueued?.();
@@ -225,8 +225,8 @@ describe("the time limit", () => {
 
   test("ends queued code when the run ends", async () => {
     const runController = new AbortController();
-    const { evaluate, called } = createQueue();
-    const attempted = attemptOnce(evaluateCode, {}, { evaluate, signal: runController.signal });
+    const { runJob, called } = createQueue();
+    const attempted = attemptOnce(evaluateCode, {}, { runJob, signal: runController.signal });
     const { signal, onQueued } = await called;
     onQueued?.();
     runController.abort();

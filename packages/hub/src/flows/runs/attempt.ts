@@ -1,16 +1,12 @@
 /** Runs a node once: renders its templates, enforces its timeout, and returns errors as results. */
 import { Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
-import type {
-  Evaluate,
-  Evaluation,
-  EvaluationCaller,
-  LogLine,
-} from "@signalbox/rules/flows/evaluation.ts";
+import type { Evaluation, LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeContext, NodeDefinition, NodeResult } from "@signalbox/rules/flows/node-type.ts";
 import type { Scope } from "@signalbox/rules/flows/render.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { MixedJson } from "@signalbox/rules/large-json.ts";
+import type { JobCaller, RunJob } from "../../kernel/jobs/job.ts";
 import { createMask, type Mask } from "../../kernel/lib/mask.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import { maskConfig } from "./mask-value.ts";
@@ -48,12 +44,12 @@ type Call<Name extends "callTool" | "listTools", Caller> = (
 
 export interface AttemptOptions {
   tenant: string;
-  lane: EvaluationCaller["lane"];
+  lane: JobCaller["lane"];
   node: FlowNode;
   definition: NodeDefinition;
   scope: Scope;
   context: (limit: AttemptLimit) => Omit<NodeContext<JsonObject>, ProvidedField>;
-  evaluate: Evaluate;
+  runJob: RunJob;
   budget: RunBudget;
   record: Parts["record"];
   callTool: Call<"callTool", AttemptLimit & Pick<ToolCaller, "onProgress">>;
@@ -99,7 +95,7 @@ export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
       attempted.mask = createMask([...Object.values(secrets), ...(await loadFlowSecrets())]);
     const { mask, log } = attempted;
     const evaluate = (evaluation: Evaluation) =>
-      options.evaluate(evaluation, { tenant, lane, signal, onQueued: stopClock });
+      options.runJob(evaluation, { tenant, lane, signal, onQueued: stopClock });
     const config = await renderNode(template, definition, scope, secrets, evaluate);
     const masked = maskConfig(mask, config, options.budget);
     if ("error" in masked) throw new RunFailed(masked.error);

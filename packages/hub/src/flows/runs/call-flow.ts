@@ -20,7 +20,7 @@ export interface CallFlowOptions {
     "getFlow" | "getVersion" | "listVersions" | "getTrigger" | "findRun" | "retryRun"
   >;
   start: Runner["start"];
-  evaluate: NodeServices["evaluate"];
+  runJob: NodeServices["runJob"];
   newId: () => string;
   now: () => number;
   maxChain: number;
@@ -53,7 +53,7 @@ export function createCallFlow(options: CallFlowOptions): NodeServices["callFlow
 }
 
 async function newCalledRun(
-  { store, evaluate, newId, now, maxChain }: CallFlowOptions,
+  { store, runJob, newId, now, maxChain }: CallFlowOptions,
   run: Run,
   call: Call,
   key: string,
@@ -67,7 +67,7 @@ async function newCalledRun(
   const { tenant } = run;
   const lane = [run.app, run.flow_id];
   const validate = createSchemaValidator((evaluation) =>
-    evaluate(evaluation, { tenant, lane, signal }),
+    runJob(evaluation, { tenant, lane, signal }),
   );
   const { trigger, input } = await findCallable(store, tenant, call, validate, now());
   return {

@@ -2,7 +2,7 @@ import { EVENT_FIELDS } from "@signalbox/rules/flows/nodes/event.ts";
 import { expect, it } from "vitest";
 import type { EventRow } from "../../events/model.ts";
 import type { Payload } from "../../kernel/store/packs.ts";
-import { testEvaluate } from "../sandbox/test-evaluate.ts";
+import { testRunJob } from "../test-run-job.ts";
 import { loadInput } from "./load-input.ts";
 import type { Run } from "./model.ts";
 
@@ -24,7 +24,7 @@ it("returns exactly the event fields that the validation of flows allows", async
   } as Payload;
   const store = { getEvent: async () => event, getPayload: async () => payload };
   const gathered = [{ at: 1, input: {}, event_id: "e" }];
-  const input = await loadInput({ store, evaluate: testEvaluate }, {
+  const input = await loadInput({ store, runJob: testRunJob }, {
     tenant: "acme",
     event_id: "e",
     gathered,

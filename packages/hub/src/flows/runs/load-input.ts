@@ -2,22 +2,22 @@
  * Loads the value of `{{ trigger }}`. A run that an event started stores only the id of the event.
  */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { LargeJson, MixedObject } from "@signalbox/rules/large-json.ts";
 import { summaryView } from "../../events/inbox/event-view.ts";
 import { loadPayload } from "../../events/sources/load-payload.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import type { Store } from "../../store.ts";
 import { eventInput, findEvent } from "../matching/event-input.ts";
 import type { Run } from "./model.ts";
 
 export interface LoadInputOptions {
   store: Pick<Store, "getEvent" | "getPayload">;
-  evaluate: Evaluate;
+  runJob: RunJob;
 }
 
 export async function loadInput(
-  { store, evaluate }: LoadInputOptions,
+  { store, runJob }: LoadInputOptions,
   { tenant, event_id, input, gathered }: Run,
 ): Promise<MixedObject | LargeJson> {
   if (event_id === undefined) return input;
@@ -27,7 +27,7 @@ export async function loadInput(
       code: "no_input",
     });
   const { event: firstEvent, payload } = storedEvent;
-  const data = await loadPayload(evaluate, { tenant, source: firstEvent.source, payload });
+  const data = await loadPayload(runJob, { tenant, source: firstEvent.source, payload });
   const trigger = eventInput(firstEvent, data);
   if (gathered.length === 0) return trigger;
   // Gathered events are loaded as summaries, because the total size of their payloads is unlimited.

@@ -51,7 +51,7 @@ const createServices = (quota: number | null = null) =>
     },
     start: (run, options) => runner.start(run, options),
     fetch: unexpected,
-    evaluate: unexpected,
+    runJob: unexpected,
     agent: noAgent,
     newId,
     now: Date.now,

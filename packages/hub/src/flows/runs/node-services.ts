@@ -1,8 +1,8 @@
 /**
- * The services that nodes use: calls of flows and tools, events, models, the network, the sandbox.
+ * The services that nodes use: calls of flows and tools, events, models, the network, jobs.
  */
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { ConnectionTool, NodeContext, ToolResult } from "@signalbox/rules/flows/node-type.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import type { Release } from "../../kernel/lib/fair-slots.ts";
 import { type CallFlowOptions, createCallFlow } from "./call-flow.ts";
 import { type CallToolOptions, createToolServices } from "./call-tool.ts";
@@ -49,7 +49,7 @@ export interface NodeServices extends Pick<Context, "fetch" | "newNonce"> {
   model(
     ...call: [...Parameters<Context["model"]>, beforeSend?: () => void]
   ): ReturnType<Context["model"]>;
-  evaluate: Evaluate;
+  runJob: RunJob;
   inbox: InboxTools;
   emit(
     run: Run,
@@ -77,7 +77,7 @@ export interface NodeServicesOptions
   extends EmitOptions,
     CallFlowOptions,
     CallToolOptions,
-    Pick<NodeServices, "fetch" | "evaluate"> {
+    Pick<NodeServices, "fetch" | "runJob"> {
   store: CallFlowOptions["store"] & CallToolOptions["store"];
   agent: Pick<NodeServices, "model" | "inbox" | "newNonce">;
 }
@@ -87,6 +87,6 @@ export const createNodeServices = (options: NodeServicesOptions): NodeServices =
   callFlow: createCallFlow(options),
   ...createToolServices(options),
   fetch: options.fetch,
-  evaluate: options.evaluate,
+  runJob: options.runJob,
   ...options.agent,
 });

@@ -1,5 +1,5 @@
 /**
- * Renders the config of a node. References into large JSON are resolved in the sandbox, because
+ * Renders the config of a node. References into large JSON are resolved in a job, because
  * parsing it here would block the event loop.
  */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
@@ -20,9 +20,9 @@ import {
   parseIfLarge,
 } from "@signalbox/rules/large-json.ts";
 
-type EvaluateInSandbox = (evaluation: Evaluation) => Promise<EvaluationResult>;
+type EvaluateProgram = (evaluation: Evaluation) => Promise<EvaluationResult>;
 
-/** Includes the time in which the sandbox parses the data. */
+/** Includes the time in which the job parses the data. */
 const SELECT_TIMEOUT_MS = 10_000;
 
 export async function renderNode(
@@ -30,7 +30,7 @@ export async function renderNode(
   definition: Pick<NodeDefinition, "secretFields" | "rawFields">,
   scope: Scope,
   secrets: Readonly<Record<string, string>>,
-  evaluate: EvaluateInSandbox,
+  evaluate: EvaluateProgram,
 ): Promise<MixedObject> {
   const missing = new Map<LargeJson, Map<string, LargeReference["path"]>>();
   const selections = new Map<LargeJson, Map<string, Selected>>();
@@ -49,12 +49,12 @@ export async function renderNode(
 }
 
 async function select(
-  evaluate: EvaluateInSandbox,
+  evaluate: EvaluateProgram,
   data: LargeJson,
   paths: ReadonlyMap<string, LargeReference["path"]>,
 ): Promise<Map<string, Selected>> {
   const result = await evaluate({
-    language: "select",
+    job: "select",
     paths: [...paths.values()],
     maxBytes: MAX_VALUE_BYTES,
     timeoutMs: SELECT_TIMEOUT_MS,

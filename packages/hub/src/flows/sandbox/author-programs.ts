@@ -1,21 +1,23 @@
 /** The evaluators of expressions and schemas of authors. They enforce no limits; their callers do. */
 import { analyzeExpression } from "@signalbox/rules/flows/analyze-expression.ts";
-import type { Program, SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
+import type { SerializedProgram, SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
 import { runJsonata } from "@signalbox/rules/flows/run-jsonata.ts";
 import { type SchemaCheck, validateInProcess } from "@signalbox/rules/flows/validate-schema.ts";
 import { type FilterResult, isSimpleFilter, runFilters } from "@signalbox/rules/match/filter.ts";
+import { toResult } from "../../kernel/jobs/job.ts";
 import type { MarkedResult } from "./simple-filters.ts";
 
-type AuthorLanguage = "jsonata" | "jsonata-filters" | "jsonata-analysis" | "json-schema";
+type ProgramName = "jsonata" | "jsonata-filters" | "jsonata-analysis" | "json-schema";
+export type AuthorProgram<Name extends ProgramName = ProgramName> = Extract<
+  SerializedProgram,
+  { job: Name }
+>;
 
-/** The data is JSON. */
-export type AuthorProgram<Name extends AuthorLanguage = AuthorLanguage> = Extract<
-  Program,
-  { language: Name }
-> & { data: string };
+/** Evaluates programs within their limits, on hosts that cannot interrupt an evaluation. */
+export type RunIsolated = (program: AuthorProgram) => Promise<SerializedResult>;
 
 const evaluators: {
-  [Name in AuthorLanguage]: (program: AuthorProgram<Name>) => Promise<SerializedResult>;
+  [Name in ProgramName]: (program: AuthorProgram<Name>) => Promise<SerializedResult>;
 } = {
   jsonata: ({ expression, data }) => runJsonata(expression, JSON.parse(data)),
   "jsonata-filters": async ({ expressions, data }) => {
@@ -31,10 +33,5 @@ const evaluators: {
 const markSimple = (result: FilterResult, filter: string): MarkedResult =>
   "holds" in result && isSimpleFilter(filter) ? { ...result, isSimple: true } : result;
 
-const toResult = (output: unknown): SerializedResult => ({
-  log: [],
-  output: JSON.stringify(output),
-});
-
 export const evaluateAuthorProgram = (program: AuthorProgram): Promise<SerializedResult> =>
-  (evaluators[program.language] as (program: AuthorProgram) => Promise<SerializedResult>)(program);
+  (evaluators[program.job] as (program: AuthorProgram) => Promise<SerializedResult>)(program);

@@ -14,14 +14,14 @@ import { transform } from "@signalbox/rules/flows/nodes/transform.ts";
 import { testContext } from "@signalbox/rules/flows/test-context.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { afterAll, describe, expect, it } from "vitest";
-import { createSandbox } from "../../hosts/node/sandbox.ts";
+import { createJobWorkers } from "../../hosts/node/job-workers.ts";
 
-const sandbox = createSandbox({ maxWorkers: 2 });
-afterAll(sandbox.close);
+const workers = createJobWorkers({ maxWorkers: 2 });
+afterAll(workers.close);
 
 const caller = { tenant: "acme", signal: new AbortController().signal };
 const context = {
-  evaluate: (evaluation: Evaluation) => sandbox.evaluate(evaluation, caller),
+  evaluate: (evaluation: Evaluation) => workers.runJob(evaluation, caller),
   input: { lines: [{ price: 3 }, { price: 4 }] },
   scope: { trigger: { city: "Bern" }, nodes: { fetch: { status: 200 } }, item: "x", index: 2 },
 };

@@ -10,12 +10,8 @@ import {
   timeLimitExceeded,
 } from "@signalbox/rules/flows/evaluation.ts";
 import { Scope } from "quickjs-emscripten-core";
-import type { AuthorProgram } from "./author-programs.ts";
+import type { AuthorProgram, RunIsolated } from "./author-programs.ts";
 import { isStackOverflow, openVm, type QuickJSEngine, STACK_OVERFLOW, type Vm } from "./quickjs.ts";
-
-export type RunIsolated = (
-  program: AuthorProgram & { timeoutMs: number },
-) => Promise<SerializedResult>;
 
 /** Below the 128 MB that Cloudflare allows for an isolate with all its instances and other data. */
 const MEMORY_MB = 64;
@@ -106,7 +102,7 @@ async function openLoaded(engine: QuickJSEngine, script: string): Promise<Vm> {
 /** Returns undefined if the evaluation has exceeded a limit. The instance cannot be used again then. */
 function evaluate(
   vm: Vm,
-  { data, timeoutMs, ...program }: AuthorProgram & { timeoutMs: number },
+  { data, timeoutMs, ...program }: AuthorProgram,
 ): SerializedResult | undefined {
   const { context } = vm;
   try {

@@ -11,7 +11,7 @@ import {
   MAX_OUTPUT_CHARACTERS,
   memoryLimitExceeded,
   outputTooLarge,
-  type SerializedEvaluation,
+  type SerializedProgram,
   type SerializedResult,
   timeLimitExceeded,
 } from "@signalbox/rules/flows/evaluation.ts";
@@ -23,9 +23,7 @@ export interface JavaScriptHost {
   engine: QuickJSEngine;
 }
 
-type JavaScriptEvaluation = Extract<SerializedEvaluation, { language: "javascript" }> & {
-  data: string;
-};
+type JavaScriptProgram = Extract<SerializedProgram, { job: "javascript" }>;
 
 /** Methods of `console` that behave like `console.log`. */
 const LOG_ALIASES =
@@ -83,7 +81,7 @@ const wrap = (code: string): string =>
   `(async function (input, trigger, nodes, item, index, console) { "use strict"; ${code}\n})`;
 
 export async function runJavaScript(
-  { code, data, timeoutMs, memoryMb }: JavaScriptEvaluation,
+  { code, data, timeoutMs, memoryMb }: JavaScriptProgram,
   { engine }: JavaScriptHost,
 ): Promise<SerializedResult> {
   const log: LogLine[] = [];
@@ -146,7 +144,7 @@ const MAYBE_OUT_OF_MEMORY = new RegExp(`memory|^throws null$|: null$|^${NEVER_SE
 
 /** Parses each text without running it. The output is an array of `{ problem? }`. */
 export async function checkSyntax(
-  { expressions }: Extract<SerializedEvaluation, { language: "javascript-syntax" }>,
+  { expressions }: Extract<SerializedProgram, { job: "javascript-syntax" }>,
   { engine }: JavaScriptHost,
 ): Promise<SerializedResult> {
   const results: { problem?: string }[] = [];

@@ -1,24 +1,24 @@
-import type { Evaluate, Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { expect, test } from "vitest";
+import type { RunJob } from "../../kernel/jobs/job.ts";
+import { type RecordedRequest, testRunJob } from "../test-run-job.ts";
 import { withSimpleFilters } from "./simple-filters.ts";
-import { testEvaluate } from "./test-evaluate.ts";
 
 const EVENT: Json = { data: { action: "opened", number: 7, labels: [{ name: "bug" }] } };
 
-/** `sent` lists the evaluations that reached a worker. */
+/** `sent` lists the jobs that reached a worker. */
 function setUp() {
-  const sent: Evaluation[] = [];
-  const evaluate: Evaluate = withSimpleFilters((evaluation, caller) => {
-    sent.push(evaluation);
-    return testEvaluate(evaluation, caller);
+  const sent: RecordedRequest[] = [];
+  const runJob: RunJob = withSimpleFilters((request, caller) => {
+    sent.push(request);
+    return testRunJob(request, caller);
   });
   const { signal } = new AbortController();
   return {
     sent,
     filter: async (expressions: string[], data: Json = EVENT) => {
-      const result = await evaluate(
-        { language: "jsonata-filters", expressions, data, timeoutMs: 1000 },
+      const result = await runJob(
+        { job: "jsonata-filters", expressions, data, timeoutMs: 1000 },
         { tenant: "acme", signal },
       );
       return "output" in result ? (result.output as Json[]) : [];

@@ -1,12 +1,13 @@
 /**
  * Evaluates simple filters in this process. Most filters compare some values, which takes less time than a
- * message to a worker of the sandbox. Parsing and evaluating an expression can take unbounded time, so a filter
+ * message to a worker. Parsing and evaluating an expression can take unbounded time, so a filter
  * is evaluated here only after a worker has evaluated it, and has found that its evaluation takes a
  * bounded time per value of the event.
  */
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import type { Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { FilterResult } from "@signalbox/rules/match/filter.ts";
+import type { JobRequest, RunJob } from "../../kernel/jobs/job.ts";
 import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 import { once } from "../../kernel/lib/once.ts";
 
@@ -24,11 +25,11 @@ const loadRunFilters = once(
   async () => (await import("@signalbox/rules/match/filter.ts")).runFilters,
 );
 
-export function withSimpleFilters(evaluate: Evaluate): Evaluate {
+export function withSimpleFilters(runJob: RunJob): RunJob {
   const simple = new BoundedMap<string, true>(MAX_KNOWN);
-  return async (evaluation, caller) => {
-    if (evaluation.language !== "jsonata-filters") return evaluate(evaluation, caller);
-    const { expressions, data } = evaluation;
+  return async (request, caller) => {
+    if (!isFilters(request)) return runJob(request, caller);
+    const { expressions, data } = request;
     const characters = expressions.reduce((sum, { length }) => sum + length, 0);
     if (
       expressions.every((expression) => simple.get(expression)) &&
@@ -37,13 +38,17 @@ export function withSimpleFilters(evaluate: Evaluate): Evaluate {
       const runFilters = await loadRunFilters();
       return { log: [], output: [...(await runFilters(expressions, data as Json))] };
     }
-    const result = await evaluate(evaluation, caller);
+    const result = await runJob(request, caller);
     if ("output" in result && Array.isArray(result.output))
       for (const [index, marked] of (result.output as unknown as MarkedResult[]).entries())
         if (marked.isSimple) simple.set(expressions[index] as string, true);
     return result;
   };
 }
+
+type Filters = Extract<Evaluation, { job: "jsonata-filters" }>;
+
+const isFilters = (request: JobRequest): request is Filters => request.job === "jsonata-filters";
 
 /** Whether the values of the data, with their texts, exceed the limit. */
 function isLarger(data: Json, limit: number): boolean {

@@ -22,7 +22,7 @@ import { tenantRoutes } from "../../tenants/tenant-routes.ts";
 import { withLocalToken } from "../../tokens/local-token.ts";
 import { tokenRoutes } from "../../tokens/token-routes.ts";
 import { hubSettings } from "../hub-settings.ts";
-import { createSandbox } from "../node/sandbox.ts";
+import { createJobWorkers } from "../node/job-workers.ts";
 import { loadSealKeys } from "../node/seal-key.ts";
 import { systemTimers } from "../node/system-timers.ts";
 
@@ -34,8 +34,8 @@ export async function serveInProcess(
   const now = Date.now;
   const token = randomSecret("sbx_local_");
   const tokens = await withLocalToken(store, token, now());
-  // Created after the steps that can fail, because a failure would leave the sandbox open.
-  const sandbox = createSandbox();
+  // Created after the steps that can fail, because a failure would leave the workers running.
+  const workers = createJobWorkers();
   const authorizer = createAuthorizer({
     store: tokens,
     now,
@@ -57,7 +57,7 @@ export async function serveInProcess(
   });
   const seal = lazySeal(settings);
   const newId = createIds();
-  const { evaluate } = sandbox;
+  const { runJob } = workers;
   const { tenancy, publicUrl } = settings;
   const editor = createConnectionEditor({
     store,
@@ -69,7 +69,7 @@ export async function serveInProcess(
   const routes = [
     ...editingRoutes({
       store,
-      flows: createFlows({ store, registry: nodeTypes, evaluate, newId, now }),
+      flows: createFlows({ store, registry: nodeTypes, runJob, newId, now }),
       seal,
       tenancy,
       newId,
@@ -93,7 +93,7 @@ export async function serveInProcess(
     token,
     async close() {
       await deletions.idle();
-      await sandbox.close();
+      await workers.close();
     },
   };
 }

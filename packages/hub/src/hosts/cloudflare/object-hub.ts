@@ -4,12 +4,14 @@ import script from "signalbox:isolated-programs";
 import engine from "@jitl/quickjs-wasmfile-release-sync/wasm";
 import { toIncomingRequest } from "../../events/admit/incoming-request.ts";
 import { isIngestPath } from "../../events/admit/receive-request.ts";
+import { eventJobs } from "../../events/jobs.ts";
 import { isLivePath, isSocketPath } from "../../events/live/live-streams.ts";
-import { createEvaluateInProcess } from "../../flows/sandbox/evaluate-in-process.ts";
+import { createFlowJobs } from "../../flows/jobs.ts";
 import { createRunIsolated } from "../../flows/sandbox/run-isolated.ts";
 import type { HostPorts } from "../../host-ports.ts";
 import { createHub } from "../../hub.ts";
 import { toAnswer } from "../../kernel/http/ingest-outcome.ts";
+import { createInProcessJobs } from "../../kernel/jobs/run-jobs.ts";
 import { sha256Hex, webHmacKey } from "../../kernel/lib/hmac.ts";
 import type { Store } from "../../store.ts";
 import { ensureAdminToken } from "../../tokens/tokens.ts";
@@ -64,8 +66,8 @@ export async function startObjectHub(options: ObjectHubOptions) {
     }),
     openCommand: "impossible",
     readWebFile: createReadWebFile(env.ASSETS),
-    evaluate: createEvaluateInProcess({ engine, runIsolated }),
-    evaluatesInBackground: false,
+    runJob: createInProcessJobs([...eventJobs, ...createFlowJobs({ engine, runIsolated })]),
+    runsJobsInBackground: false,
     makeHmacKey: webHmacKey,
     sha256Hex,
     timers,

@@ -3,16 +3,16 @@
  * and the event loop stays responsive.
  */
 import { evaluateBatch } from "@signalbox/rules/flows/evaluate-batch.ts";
-import type { EvaluationCaller } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { afterAll, describe, expect, it } from "vitest";
 import { withoutBlocking } from "../../../../../test/support/main-thread-cpu.ts";
 import { evaluateFilters } from "../../flows/matching/evaluate-filters.ts";
-import { createSandbox } from "./sandbox.ts";
+import type { JobCaller } from "../../kernel/jobs/job.ts";
+import { createJobWorkers } from "./job-workers.ts";
 
-const sandbox = createSandbox({ maxWorkers: 3 });
-afterAll(sandbox.close);
-const caller: EvaluationCaller = { tenant: "acme", signal: new AbortController().signal };
+const workers = createJobWorkers({ maxWorkers: 3 });
+afterAll(workers.close);
+const caller: JobCaller = { tenant: "acme", signal: new AbortController().signal };
 
 const LIMIT_MESSAGES =
   /time limit|memory limit|Invalid string length|sequence|overflow|out of range|D20/;
@@ -75,7 +75,7 @@ describe("an expression", () => {
     ["a function signature", `function($x)<${"x+".repeat(20)}n:x>{1}(${"1,".repeat(30)}1)`],
   ])("ends within its limits: %s", async (_, expression) => {
     const result = await withoutBlocking(() =>
-      sandbox.evaluate({ language: "jsonata", expression, data, timeoutMs: 300 }, caller),
+      workers.runJob({ job: "jsonata", expression, data, timeoutMs: 300 }, caller),
     );
     // Some of these fail for another reason, or succeed: they only have to end.
     if ("error" in result && result.error !== "code_failed")
@@ -83,13 +83,13 @@ describe("an expression", () => {
   });
 
   it("can be evaluated after all of the above", async () => {
-    const evaluation = { language: "jsonata", expression: "1 + 1", data, timeoutMs: 5000 } as const;
-    expect(await sandbox.evaluate(evaluation, caller)).toEqual({ log: [], output: 2 });
+    const evaluation = { job: "jsonata", expression: "1 + 1", data, timeoutMs: 5000 } as const;
+    expect(await workers.runJob(evaluation, caller)).toEqual({ log: [], output: 2 });
   });
 });
 
 describe("the filters of one event", () => {
-  const filters = evaluateFilters({ evaluate: sandbox.evaluate, now: Date.now }, "acme");
+  const filters = evaluateFilters({ runJob: workers.runJob, now: Date.now }, "acme");
   const bomb = '$match($pad("", 60, "a") & "b", /^(a+)+$/)';
   const exceeded = { problem: "expression exceeds the time limit of 1 s" };
 
@@ -121,12 +121,14 @@ describe("the filters of one event", () => {
 
 it("returns the analyses of the other expressions if one exceeds the time limit", async () => {
   const results = await withoutBlocking(() =>
-    evaluateBatch((evaluation) => sandbox.evaluate(evaluation, caller), {
-      language: "jsonata-analysis",
-      expressions: ["nodes.a", nested(60, "??"), "input.("],
-      data: null,
-      timeoutMs: 500,
-    }),
+    evaluateBatch(
+      (expressions) =>
+        workers.runJob(
+          { job: "jsonata-analysis", expressions, data: null, timeoutMs: 500 },
+          caller,
+        ),
+      ["nodes.a", nested(60, "??"), "input.("],
+    ),
   );
   expect(results).toEqual([
     { nodes: [{ slug: "a", end: 7 }], readsSecrets: false },

@@ -5,16 +5,16 @@ import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts
 import type { Json, JsonSchema } from "@signalbox/rules/json.ts";
 import { afterAll, describe, expect, it } from "vitest";
 import { withoutBlocking } from "../../../../../test/support/main-thread-cpu.ts";
-import { createSandbox } from "./sandbox.ts";
+import { createJobWorkers } from "./job-workers.ts";
 
 const TIMEOUT_MS = 200;
 
-const sandbox = createSandbox();
-afterAll(() => sandbox.close());
+const workers = createJobWorkers();
+afterAll(() => workers.close());
 let evaluations = 0;
 const evaluate = (evaluation: Evaluation) => {
   evaluations += 1;
-  return sandbox.evaluate(evaluation, { tenant: "acme", signal: new AbortController().signal });
+  return workers.runJob(evaluation, { tenant: "acme", signal: new AbortController().signal });
 };
 const validate = createSchemaValidator(evaluate, TIMEOUT_MS);
 

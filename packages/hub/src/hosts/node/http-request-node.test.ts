@@ -7,7 +7,7 @@ import { testContext } from "@signalbox/rules/flows/test-context.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { LargeJson } from "@signalbox/rules/large-json.ts";
 import { afterEach, describe, expect, it } from "vitest";
-import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { testRunJob } from "../../flows/test-run-job.ts";
 import { createGuardedFetch, type GuardedFetchOptions } from "./guarded-fetch.ts";
 import { closeServers, serve, servers, toLoopback } from "./test-server.ts";
 
@@ -211,7 +211,7 @@ describe("the response", () => {
 
   const long = Array.from({ length: 100_000 }, (_, id) => id);
   const evaluate = (evaluation: Evaluation) =>
-    testEvaluate(evaluation, { tenant: "acme", signal: new AbortController().signal });
+    testRunJob(evaluation, { tenant: "acme", signal: new AbortController().signal });
 
   it("stays text if it is large JSON", async () => {
     const { url } = await serve((response) =>

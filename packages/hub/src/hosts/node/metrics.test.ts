@@ -39,7 +39,7 @@ function create() {
   const events = createEventMetrics(metrics, { store, countStreams: () => 2 });
   const countTrip = createMatchingMetrics(metrics, {
     store,
-    queuedEvaluations: () => values.evaluations,
+    queuedJobs: () => values.evaluations,
   });
   const runs = createRunMetrics(metrics);
   addRunGauges(metrics, { store, now: () => 10_000, readLoad: () => values.load });

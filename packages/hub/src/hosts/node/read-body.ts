@@ -13,7 +13,7 @@ const MAX_SMALL_BODY = 64 * 1024;
 /**
  * Reads bodies from the socket, and reserves their bytes in the budget as they arrive. They are released
  * when the body is complete or rejected, except those of a large complete body: `onLargeBody` gets a
- * function that releases them, since the sandbox may read the body even after its sender has
+ * function that releases them, since a job may read the body even after its sender has
  * disconnected.
  */
 export function createBodyReader(budget: BodyBudget) {

@@ -24,13 +24,13 @@ import { createGuardedWebFetch } from "./guarded-web-fetch.ts";
 import { nodeHmacKey, nodeSha256Hex } from "./hmac.ts";
 import { type HttpServer, openHttpServer } from "./http-server.ts";
 import { type HubFile, removeHubFile, writeHubFile } from "./hub-file.ts";
+import { createJobWorkers } from "./job-workers.ts";
 import { createLiveTransport } from "./live.ts";
 import type { Logger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { openCommand } from "./open-command.ts";
 import { isSqlite, openStore, reserveDatabase, sqliteFile } from "./open-store.ts";
 import { createReceiver } from "./receive.ts";
-import { createSandbox } from "./sandbox.ts";
 import { loadSealKeys } from "./seal-key.ts";
 import { systemTimers } from "./system-timers.ts";
 import { createReadWebFile } from "./web-files.ts";
@@ -98,7 +98,7 @@ async function startOnce(
     log.warn(
       `the database file was created by an earlier version and cannot shrink: ${store.file.notConverted}`,
     );
-  const sandbox = createSandbox();
+  const workers = createJobWorkers();
   let hub: Hub | undefined;
   let server: HttpServer | undefined;
   let removeAnnouncement = () => {};
@@ -115,7 +115,7 @@ async function startOnce(
     } finally {
       removeAnnouncement();
       releaseDatabase();
-      await sandbox.close();
+      await workers.close();
     }
   };
 
@@ -159,9 +159,9 @@ async function startOnce(
       }),
       openCommand: settings.allowCommands === "on" ? openCommand : undefined,
       readWebFile: createReadWebFile(),
-      evaluate: withSimpleFilters(sandbox.evaluate),
-      evaluatesInBackground: true,
-      queuedEvaluations: sandbox.queued,
+      runJob: withSimpleFilters(workers.runJob),
+      runsJobsInBackground: true,
+      queuedJobs: workers.queued,
       makeHmacKey: nodeHmacKey,
       sha256Hex: nodeSha256Hex,
       timers: systemTimers,

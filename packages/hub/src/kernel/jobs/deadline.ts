@@ -1,4 +1,4 @@
-/** The minimum time between two measurements of CPU time. A shorter evaluation is not measured. */
+/** The minimum time between two measurements of CPU time. A shorter job is not measured. */
 const MEASUREMENT_MS = 100;
 /** A worker that gets little CPU time expires after its limit multiplied by this factor. */
 const MAX_EXTENSION = 10;
@@ -13,8 +13,8 @@ export interface DeadlineOptions {
 }
 
 /**
- * Starts the deadline of an evaluation or a batch; returns a function that cancels it. The limit counts the
- * worker's CPU time, so a program does not fail because other processes keep the machine busy.
+ * Starts the deadline of a job or a batch; returns a function that cancels it. The limit counts the
+ * worker's CPU time, so a job does not fail because other processes keep the machine busy.
  */
 export function startDeadline({ limitMs, after, cpuMs, onExpire }: DeadlineOptions): () => void {
   let cancel = () => {};

@@ -1,23 +1,22 @@
-/** Serializes evaluations and results for the sandbox: data and output are JSON text. */
+/** Serializes the requests and results of jobs: data and output are JSON text. */
 import {
   dataTooLarge,
-  type Evaluation,
   type EvaluationResult,
   MAX_DATA_CHARACTERS,
   MAX_OUTPUT_DEPTH,
   outputTooDeep,
-  type SerializedEvaluation,
   type SerializedResult,
 } from "@signalbox/rules/flows/evaluation.ts";
 import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
 import { LargeJson, parseUnlessLarge, writeJson } from "@signalbox/rules/large-json.ts";
+import type { JobRequest, SerializedRequest } from "./job.ts";
 
 /**
  * Returns undefined if the data exceed the limit. It exists because parsing cannot be interrupted.
  */
-function serialize({ data, ...program }: Evaluation): SerializedEvaluation | undefined {
+function serialize({ data, ...request }: JobRequest): SerializedRequest | undefined {
   const serialized = data instanceof Uint8Array ? data : writeJson(data);
-  return serialized.length > MAX_DATA_CHARACTERS ? undefined : { ...program, data: serialized };
+  return serialized.length > MAX_DATA_CHARACTERS ? undefined : { ...request, data: serialized };
 }
 
 function deserialize(result: SerializedResult): EvaluationResult {
@@ -31,11 +30,11 @@ function deserialize(result: SerializedResult): EvaluationResult {
   return { log, output, parts: parts.map((part) => part && parseUnlessLarge(part)) };
 }
 
-/** Calls `evaluate` with the serialized evaluation, and deserializes its result. */
-export async function evaluateThroughJson(
-  evaluation: Evaluation,
-  evaluate: (serialized: SerializedEvaluation) => Promise<SerializedResult>,
+/** Calls `run` with the serialized request, and deserializes its result. */
+export async function runThroughJson(
+  request: JobRequest,
+  run: (serialized: SerializedRequest) => Promise<SerializedResult>,
 ): Promise<EvaluationResult> {
-  const serialized = serialize(evaluation);
-  return serialized ? deserialize(await evaluate(serialized)) : { log: [], ...dataTooLarge };
+  const serialized = serialize(request);
+  return serialized ? deserialize(await run(serialized)) : { log: [], ...dataTooLarge };
 }

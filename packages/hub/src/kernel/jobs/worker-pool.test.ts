@@ -1,28 +1,29 @@
-import type { SerializedEvaluation, SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
+import type { SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { expect, onTestFinished, test } from "vitest";
-import { createWorkerPool, type SandboxWorkerEvents } from "./worker-pool.ts";
+import type { SerializedRequest } from "./job.ts";
+import { createWorkerPool, type JobWorkerEvents } from "./worker-pool.ts";
 
 const programs = (name: string) => ({
-  jsonata: { language: "jsonata" as const, expression: name },
-  "jsonata-filters": { language: "jsonata-filters" as const, expressions: [name] },
-  javascript: { language: "javascript" as const, code: name, memoryMb: 16 },
+  jsonata: { job: "jsonata" as const, expression: name },
+  "jsonata-filters": { job: "jsonata-filters" as const, expressions: [name] },
+  javascript: { job: "javascript" as const, code: name, memoryMb: 16 },
 });
 
 /** Creates a pool whose workers and timers the test controls. */
 function setUp(maxWorkers = 2) {
   const workers: {
-    events: SandboxWorkerEvents;
-    posted: SerializedEvaluation[];
+    events: JobWorkerEvents;
+    posted: SerializedRequest[];
     isTerminated: boolean;
   }[] = [];
   const timers = new Set<{ ms: number; work: () => void }>();
   const pool = createWorkerPool({
     startWorker(events) {
-      const worker = { events, posted: [] as SerializedEvaluation[], isTerminated: false };
+      const worker = { events, posted: [] as SerializedRequest[], isTerminated: false };
       workers.push(worker);
       return {
-        post: (evaluations) => worker.posted.push(...evaluations),
+        post: (requests) => worker.posted.push(...requests),
         setIdle: () => {},
         cpuMs: () => undefined,
         async terminate() {
@@ -36,6 +37,8 @@ function setUp(maxWorkers = 2) {
       return () => timers.delete(timer);
     },
     maxWorkers,
+    shortJobs: ["jsonata", "jsonata-filters"],
+    selfLimitedJobs: ["javascript"],
     graceMs: 500,
   });
   onTestFinished(pool.close);
@@ -44,13 +47,13 @@ function setUp(maxWorkers = 2) {
   const evaluate = (
     tenant: string,
     name: string,
-    language: "jsonata" | "jsonata-filters" | "javascript" = "jsonata",
+    job: "jsonata" | "jsonata-filters" | "javascript" = "jsonata",
     data: Json | Uint8Array = null,
     maxWaitMs?: number,
   ) =>
-    pool.evaluate(
+    pool.runJob(
       {
-        ...programs(name)[language],
+        ...programs(name)[job],
         data,
         timeoutMs: 1000,
       },
@@ -108,8 +111,8 @@ test("serves the apps and flows of a tenant round robin", async () => {
   const { pool, worker, started, finish } = setUp(2);
   const { signal } = new AbortController();
   const evaluate = (lane: readonly string[], code: string) =>
-    pool.evaluate(
-      { language: "javascript", code, memoryMb: 16, data: null, timeoutMs: 1000 },
+    pool.runJob(
+      { job: "javascript", code, memoryMb: 16, data: null, timeoutMs: 1000 },
       { tenant: "acme", lane, signal, onQueued: () => () => started.push(code) },
     );
   const results = [
@@ -225,10 +228,10 @@ test("evaluates a program again if its worker crashes, and rejects after the sec
 
 test.each(["jsonata", "jsonata-filters"] as const)(
   "evaluates queued expressions (%s) of one tenant in batches, and returns each result to its caller",
-  async (language) => {
+  async (job) => {
     const { evaluate, worker, started, delays, finish } = setUp();
     const names = Array.from({ length: 18 }, (_, at) => `e${at}`);
-    const results = names.map((name) => evaluate("acme", name, language));
+    const results = names.map((name) => evaluate("acme", name, job));
     worker(0).events.onReady();
     expect(worker(0).posted).toHaveLength(1); // the worker was idle
     await finish(0, "e0");
@@ -271,8 +274,8 @@ test("does not evaluate aborted expressions of a failed batch again", async () =
   const { pool, worker, finish, fireTimers } = setUp();
   const controllers = [0, 1, 2, 3].map(() => new AbortController());
   const results = controllers.map(({ signal }, at) =>
-    pool.evaluate(
-      { language: "jsonata", expression: `e${at}`, data: null, timeoutMs: 1000 },
+    pool.runJob(
+      { job: "jsonata", expression: `e${at}`, data: null, timeoutMs: 1000 },
       { tenant: "acme", signal },
     ),
   );
@@ -391,7 +394,7 @@ test("rejects a request that is queued for too long, but not a request that has 
   expect(started).toEqual(["first", "third"]);
 });
 
-test("counts the evaluations that wait for a worker, by language", () => {
+test("counts the jobs that wait for a worker, by name", () => {
   // Each of the two workers takes one.
   const { pool, evaluate } = setUp();
   const ignoreEnd = (evaluation: Promise<unknown>) => void evaluation.catch(() => {});

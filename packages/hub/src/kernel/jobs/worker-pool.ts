@@ -1,45 +1,39 @@
 /**
- * Evaluates programs in workers (on Node: processes), so that an endless program blocks only its
- * worker, not the event loop. A worker that exceeds its deadline is terminated and replaced. Evaluations
- * are queued per tenant and language, and in each of these queues by app and flow, which get the same time
- * (fair-queue.ts). One queue cannot occupy all workers, so the filters of new events
- * do not wait for the code of flows. Evaluations of large data together cannot occupy all workers
- * either, so small webhooks do not wait for large ones.
+ * Runs jobs in workers (on Node: processes), so that an endless job blocks only its worker, not the event
+ * loop. A worker that exceeds its deadline is terminated and replaced. Jobs are queued per tenant and name,
+ * and in each of these queues by lanes that get the same time (fair-queue.ts), such as apps and their flows.
+ * One queue cannot occupy all workers, so the filters of new events do not wait for the code of flows. Jobs
+ * with large data together cannot occupy all workers either, so small webhooks do not wait for large ones.
  *
- * Small expressions and the filters of one app are evaluated in batches, because most take less time than
- * a message to a worker, and because events whose filters end together share a commit. After some milliseconds,
- * a worker returns the results so far, and the rest of the batch is queued again. A batch has the deadline
- * of one evaluation. If it exceeds a limit or its worker crashes, each of its expressions is evaluated again
- * alone, so that only the one that caused it fails.
+ * Short jobs of one outer lane run in batches, because most take less time than a message to a worker, and
+ * because events whose filters end together share a commit. After some milliseconds, a worker returns the
+ * results so far, and the rest of the batch is queued again. A batch has the deadline of one job. If it
+ * exceeds a limit or its worker crashes, each of its jobs runs again alone, so that only the one that caused
+ * it fails.
  *
  * The data of requests that are queued or in a worker are limited, per tenant and in total. The data of
  * runs are not limited here, because the number of runs in progress limits them.
  */
-import {
-  type Evaluate,
-  type EvaluationCaller,
-  type SerializedEvaluation,
-  type SerializedResult,
-  timeLimitExceeded,
-} from "@signalbox/rules/flows/evaluation.ts";
+import { type SerializedResult, timeLimitExceeded } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { createSemaphore } from "../lib/semaphore.ts";
 import { startDeadline } from "./deadline.ts";
 import { createFairQueue } from "./fair-queue.ts";
-import { evaluateThroughJson } from "./serialize.ts";
+import type { JobCaller, RunJob, SerializedRequest } from "./job.ts";
+import { runThroughJson } from "./serialize.ts";
 
 /** The first message that a worker posts. */
 export const READY = "ready";
 
-/** What a worker posts to its pool: see `SandboxWorkerEvents`. */
+/** What a worker posts to its pool: see `JobWorkerEvents`. */
 export type WorkerMessage =
   | typeof READY
   | { results: readonly SerializedResult[]; times: readonly number[] };
 
-export interface SandboxWorker {
-  /** The worker evaluates the programs one after the other, at least the first one. */
-  post(evaluations: readonly SerializedEvaluation[]): void;
+export interface JobWorker {
+  /** The worker runs the jobs one after the other, at least the first one. */
+  post(requests: readonly SerializedRequest[]): void;
   /** An idle worker does not keep the hub's process alive. */
   setIdle(isIdle: boolean): void;
   /** The CPU time of the worker since its start, or undefined if the host cannot measure it. */
@@ -47,35 +41,37 @@ export interface SandboxWorker {
   terminate(): Promise<unknown>;
 }
 
-export interface SandboxWorkerEvents {
-  /** The worker has started and can evaluate. */
+export interface JobWorkerEvents {
+  /** The worker has started and can run jobs. */
   onReady(): void;
   /**
-   * The results of the posted evaluations, or of the first ones, and the time that each has taken. The worker does
-   * not evaluate the others.
+   * The results of the posted jobs, or of the first ones, and the time that each has taken. The worker does
+   * not run the others.
    */
   onResults(results: readonly SerializedResult[], times: readonly number[]): void;
   /**
-   * The worker has ended. If the reason is a result, an evaluation that was posted alone resolves with
-   * it. After an error, another worker evaluates the program again. After a second error, the evaluation
-   * rejects.
+   * The worker has ended. If the reason is a result, a job that was posted alone resolves with it. After an
+   * error, another worker runs the job again. After a second error, the job rejects.
    */
   onExit(reason: SerializedResult | Error): void;
 }
 
 export interface WorkerPoolOptions {
-  startWorker(events: SandboxWorkerEvents): SandboxWorker;
+  startWorker(events: JobWorkerEvents): JobWorker;
   /** Calls `work` after `ms`; returns a function that cancels it. */
   after(ms: number, work: () => void): () => void;
   /** At least 2. Workers start when they are first needed. */
   maxWorkers: number;
-  /** JavaScript has its own CPU limit, so its deadline is this much later. */
+  /** The names of jobs that usually take less time than a message to a worker. */
+  shortJobs: readonly string[];
+  /** The names of jobs that limit their own CPU time. Their deadline is `graceMs` later. */
+  selfLimitedJobs: readonly string[];
   graceMs: number;
 }
 
 export interface WorkerPool {
-  evaluate: Evaluate;
-  /** The number of evaluations that wait for a worker, by language. */
+  runJob: RunJob;
+  /** The number of jobs that wait for a worker, by name. */
   queued(): Map<string, number>;
   close(): Promise<void>;
 }
@@ -84,21 +80,21 @@ export interface WorkerPool {
 const MAX_BYTES = 256_000_000;
 const MAX_TENANT_BYTES = MAX_BYTES / 2;
 
-interface Job {
+interface QueuedJob {
   key: string;
   /** The key, the app and the flow. */
   lane: readonly [string, ...string[]];
-  evaluation: SerializedEvaluation;
-  /** False for code and for requests, and after a batch with this job has failed. */
+  request: SerializedRequest;
+  /** False for jobs that are not short, for those of HTTP requests, and after a batch with this job has failed. */
   canBatch: boolean;
-  /** The job was evaluated alone, and its worker ended with an error. There is no second retry. */
+  /** The job has run alone, and its worker ended with an error. There is no second retry. */
   isRetry: boolean;
   isSettled: boolean;
   /** Does nothing if the job is not queued. */
   removeFromQueue(): void;
   /**
-   * The evaluation has started. For a job of a batch, it is called when its result arrives, because the
-   * evaluations before it must not count against the time limit of its step.
+   * The job has started. For a job of a batch, it is called when its result arrives, because the jobs
+   * before it must not count against the time limit of its step.
    */
   onStart(): void;
   resolve(result: SerializedResult): void;
@@ -107,17 +103,17 @@ interface Job {
 
 /** A worker with its current jobs. */
 interface WorkerHandle {
-  run(jobs: Job[]): void;
+  run(jobs: QueuedJob[]): void;
   close(): Promise<unknown>;
 }
 
 export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
-  const { startWorker, after, maxWorkers, graceMs } = options;
+  const { startWorker, after, maxWorkers, shortJobs, selfLimitedJobs, graceMs } = options;
   const handles = new Set<WorkerHandle>();
   const idleHandles: WorkerHandle[] = [];
-  const queue = createFairQueue<Job>();
+  const queue = createFairQueue<QueuedJob>();
   const requestBytes = createSemaphore({ limit: MAX_BYTES, perKey: MAX_TENANT_BYTES });
-  /** For each group, the number of workers that evaluate its jobs. */
+  /** For each group, the number of workers that run its jobs. */
   const runningByGroup = new Map<string, number>();
   let isClosed = false;
 
@@ -131,7 +127,7 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     }
   };
 
-  const addToQueue = (job: Job, position?: "first") => {
+  const addToQueue = (job: QueuedJob, position?: "first") => {
     if (!job.isSettled) job.removeFromQueue = queue.add(job.lane, job, position);
   };
   const dispatch = () => {
@@ -142,37 +138,37 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       (idleHandles.pop() ?? openWorker()).run(takeBatch(job));
     }
   };
-  const takeBatch = (first: Job): Job[] => {
+  const takeBatch = (first: QueuedJob): QueuedJob[] => {
     const batch = [first];
-    let bytes = first.evaluation.data.length;
-    const fits = (job: Job) =>
+    let bytes = first.request.data.length;
+    const fits = (job: QueuedJob) =>
       batch.length < MAX_BATCH &&
       first.canBatch &&
       job.canBatch &&
-      bytes + job.evaluation.data.length <= LARGE_BYTES;
+      bytes + job.request.data.length <= LARGE_BYTES;
     for (;;) {
       // Of one app: the jobs of a batch wait for each other.
       const job = queue.nextOf([first.key, first.lane[1] ?? ""], fits);
       if (!job) return batch;
       batch.push(job);
-      bytes += job.evaluation.data.length;
+      bytes += job.request.data.length;
     }
   };
 
   const openWorker = (): WorkerHandle => {
-    let jobs: Job[] = [];
+    let jobs: QueuedJob[] = [];
     let isBatch = false;
     let isReady = false;
     let isDiscarded = false;
     let cancelDeadline = () => {};
 
-    const takeJobs = (): Job[] => {
+    const takeJobs = (): QueuedJob[] => {
       cancelDeadline();
       const [first] = jobs;
       if (first) changeRunning(first.key, -1);
       return jobs.splice(0);
     };
-    const discard = (settle: (job: Job) => void) => {
+    const discard = (settle: (job: QueuedJob) => void) => {
       if (isDiscarded) return undefined;
       isDiscarded = true;
       handles.delete(handle);
@@ -183,7 +179,7 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
           job.canBatch = false;
           addToQueue(job);
         } else {
-          queue.charge(job.lane, job.evaluation.timeoutMs);
+          queue.charge(job.lane, job.request.timeoutMs);
           settle(job);
         }
       dispatch();
@@ -192,10 +188,10 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     // Called when the worker is ready, so its startup does not count against the time limit.
     const begin = () => {
       if (!isBatch) for (const job of jobs) job.onStart();
-      const timeoutMs = Math.min(...jobs.map(({ evaluation }) => evaluation.timeoutMs));
-      const isCode = jobs.some(({ evaluation }) => evaluation.language === "javascript");
+      const timeoutMs = Math.min(...jobs.map(({ request }) => request.timeoutMs));
+      const isSelfLimited = jobs.some(({ request }) => selfLimitedJobs.includes(request.job));
       cancelDeadline = startDeadline({
-        limitMs: timeoutMs + (isCode ? graceMs : 0),
+        limitMs: timeoutMs + (isSelfLimited ? graceMs : 0),
         after,
         cpuMs: worker.cpuMs,
         onExpire: () =>
@@ -239,7 +235,7 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
         isBatch = batch.length > 1;
         if (isReady) begin();
         worker.setIdle(false);
-        worker.post(batch.map(({ evaluation }) => evaluation));
+        worker.post(batch.map(({ request }) => request));
       },
       close: async () => discard(({ reject }) => reject(stoppingError())),
     };
@@ -247,14 +243,12 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     return handle;
   };
 
-  const enqueue = (evaluation: SerializedEvaluation, caller: EvaluationCaller) =>
+  const enqueue = (request: SerializedRequest, caller: JobCaller) =>
     new Promise<SerializedResult>((resolve, reject) => {
       if (isClosed) throw stoppingError();
       const { tenant, lane = [], signal, maxWaitMs, onQueued = () => () => {} } = caller;
       const release =
-        maxWaitMs === undefined
-          ? () => {}
-          : requestBytes.tryAcquire(tenant, evaluation.data.length);
+        maxWaitMs === undefined ? () => {} : requestBytes.tryAcquire(tenant, request.data.length);
       if (!release) throw busyError();
       const onAbort = () => job.reject(signal.reason);
       const stopWaiting =
@@ -267,12 +261,12 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
         release();
       };
       const onStart = onQueued();
-      const key = keyOf(tenant, evaluation);
-      const job: Job = {
+      const key = keyOf(tenant, request);
+      const job: QueuedJob = {
         key,
         lane: [key, ...(lane.length > 0 ? lane : [""])],
-        evaluation,
-        canBatch: BATCHED.includes(evaluation.language) && maxWaitMs === undefined,
+        request,
+        canBatch: shortJobs.includes(request.job) && maxWaitMs === undefined,
         isRetry: false,
         isSettled: false,
         removeFromQueue() {},
@@ -295,15 +289,15 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     });
 
   return {
-    async evaluate(evaluation, caller) {
+    async runJob(request, caller) {
       caller.signal.throwIfAborted();
-      return evaluateThroughJson(evaluation, (serialized) => enqueue(serialized, caller));
+      return runThroughJson(request, (serialized) => enqueue(serialized, caller));
     },
     queued() {
       const counts = new Map<string, number>();
       for (const [key, size] of queue.sizes()) {
-        const language = languageOf(key);
-        counts.set(language, (counts.get(language) ?? 0) + size);
+        const name = nameOf(key);
+        counts.set(name, (counts.get(name) ?? 0) + size);
       }
       return counts;
     },
@@ -317,16 +311,13 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
 
 const MAX_BATCH = 16;
 
-/** The languages whose evaluations usually take less time than a message to a worker. */
-const BATCHED: readonly SerializedEvaluation["language"][] = ["jsonata", "jsonata-filters"];
-
-/** The group of all evaluations with large data, and the prefix of their keys. */
+/** The group of all jobs with large data, and the prefix of their keys. */
 const LARGE = "large";
 
-const keyOf = (tenant: string, { language, data }: SerializedEvaluation): string =>
-  (data.length > LARGE_BYTES ? LARGE : "") + JSON.stringify([tenant, language]);
+const keyOf = (tenant: string, { job, data }: SerializedRequest): string =>
+  (data.length > LARGE_BYTES ? LARGE : "") + JSON.stringify([tenant, job]);
 
-const languageOf = (key: string): string =>
+const nameOf = (key: string): string =>
   (JSON.parse(key.startsWith(LARGE) ? key.slice(LARGE.length) : key) as [string, string])[1];
 
 /** The groups of a key, none of which may occupy all workers. */

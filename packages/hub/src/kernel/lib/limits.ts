@@ -16,7 +16,7 @@ export interface BodyLimits {
   values: number;
   /** The number of values in a JSON body that contains whole flows. */
   importValues: number;
-  /** The number of values in the body of a large webhook, which the sandbox parses. */
+  /** The number of values in the body of a large webhook, which a job parses. */
   webhookValues: number;
 }
 
@@ -38,7 +38,7 @@ export const MAX_BATCH_MESSAGES = 20;
 export const MAX_BATCH_RESPONSE_BYTES = MIB;
 /** The bytes of a request that marks an event as processed. */
 export const MAX_MARKING_BYTES = 64 * KIB;
-/** Larger JSON is not parsed in the thread that serves requests, but in the sandbox. */
+/** Larger JSON is not parsed in the thread that serves requests, but in a job. */
 export { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 /**
  * The levels of nesting of a JSON body of `/api` and `/mcp`. Webhooks (ingest/decode.ts) and responses of

@@ -4,7 +4,7 @@ import { createInbox } from "../../events/inbox/inbox.ts";
 import { inboxOffer } from "../../events/inbox/inbox-offer.ts";
 import type { NewEvent } from "../../events/model.ts";
 import { appendRequest, sampleEvents } from "../../events/store/contract/sample.ts";
-import { testEvaluate } from "../../flows/sandbox/test-evaluate.ts";
+import { testRunJob } from "../../flows/test-run-job.ts";
 import { createInboxServer } from "../../mcp/inbox-server.ts";
 import { storeDefinition } from "../../store.ts";
 import { openSqlite } from "../backends/sqlite.ts";
@@ -19,7 +19,7 @@ function setup(store = openSqlite(storeDefinition, `${tempFolder()}/x.db`)) {
   const server = createInboxServer({
     offers: [
       inboxOffer({
-        inbox: createInbox({ store, now: Date.now, evaluate: testEvaluate }),
+        inbox: createInbox({ store, now: Date.now, runJob: testRunJob }),
         waits: { wait: async () => undefined },
       }),
     ],

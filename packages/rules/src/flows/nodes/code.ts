@@ -38,5 +38,5 @@ export const code = defineNode({
     },
     rejects: { config: { code: "return 1", timeoutMs: 60_000 }, path: "timeoutMs" },
   },
-  run: (context) => runCode(context, { language: "javascript", ...context.config }),
+  run: (context) => runCode(context, { job: "javascript", ...context.config }),
 });

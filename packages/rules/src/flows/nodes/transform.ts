@@ -33,7 +33,7 @@ export const transform = defineNode({
   },
   run: (context) =>
     runCode(context, {
-      language: "jsonata",
+      job: "jsonata",
       expression: context.config.expression,
       timeoutMs: 1000,
     }),

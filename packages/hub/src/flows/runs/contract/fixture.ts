@@ -1,6 +1,5 @@
 /** Publishes flows, opens runners that execute them, and defines nodes that record their calls. */
 import { RetryAt } from "@signalbox/rules/flows/errors.ts";
-import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import {
   createRegistry,
@@ -10,10 +9,11 @@ import {
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
+import type { RunJob } from "../../../kernel/jobs/job.ts";
 import { createIds } from "../../../kernel/lib/ids.ts";
 import type { Timers } from "../../../kernel/lib/timers.ts";
 import type { Store } from "../../../store.ts";
-import { testEvaluate } from "../../sandbox/test-evaluate.ts";
+import { testRunJob } from "../../test-run-job.ts";
 import type { CallToolOptions } from "../call-tool.ts";
 import { loadInput } from "../load-input.ts";
 import type { NewRun, Run, WrittenStep } from "../model.ts";
@@ -215,7 +215,7 @@ export function createFixture(store: Store) {
       agent = noAgent,
       ...overrides
     }: FixtureRunnerOptions = {},
-    evaluate: Evaluate = testEvaluate,
+    runJob: RunJob = testRunJob,
     { maxChain = 5 } = {},
   ): Runner => {
     const runner: Runner = createRunner({
@@ -223,13 +223,13 @@ export function createFixture(store: Store) {
       registry,
       worker: newId(),
       loadSecrets: async () => ({}),
-      loadInput: (run) => loadInput({ store, evaluate }, run),
+      loadInput: (run) => loadInput({ store, runJob }, run),
       services: createNodeServices({
         store,
         append: unexpected,
         start: (run, options) => runner.start(run, options),
         fetch: unexpected,
-        evaluate,
+        runJob,
         agent,
         newId,
         now,

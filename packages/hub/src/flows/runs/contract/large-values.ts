@@ -1,4 +1,4 @@
-/** Tests that values above 256 KiB stay text: nodes pass them on, and the sandbox reads them. */
+/** Tests that values above 256 KiB stay text: nodes pass them on, and jobs read them. */
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect } from "vitest";
 import { MASK } from "../../../kernel/lib/mask.ts";

@@ -27,7 +27,7 @@ function openCycle(fixture: Fixture, maxLoops: number, maxChain = 20) {
   const now = () => Date.now() + aheadMs;
   const options = {
     store,
-    evaluate: unexpected,
+    runJob: unexpected,
     newId,
     now,
     defer: setImmediate,
@@ -54,7 +54,7 @@ function openCycle(fixture: Fixture, maxLoops: number, maxChain = 20) {
       append,
       start: (run, options) => runner.start(run, options),
       fetch: unexpected,
-      evaluate: unexpected,
+      runJob: unexpected,
       agent: noAgent,
       newId,
       now,

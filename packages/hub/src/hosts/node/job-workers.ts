@@ -1,5 +1,5 @@
 /**
- * Runs the workers of the sandbox on Node. They are processes, not threads: a program that exhausts the
+ * Runs jobs on Node in workers. They are processes, not threads: a program that exhausts the
  * heap of a worker thread with one large allocation aborts the whole process. See
  * docs/decisions/0009-code-in-processes.md.
  */
@@ -7,16 +7,16 @@ import { fork } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
-import { memoryLimitExceeded } from "@signalbox/rules/flows/evaluation.ts";
+import { type Evaluation, memoryLimitExceeded } from "@signalbox/rules/flows/evaluation.ts";
 import {
   createWorkerPool,
+  type JobWorker,
+  type JobWorkerEvents,
   READY,
-  type SandboxWorker,
-  type SandboxWorkerEvents,
   type WorkerMessage,
   type WorkerPool,
 } from "../../kernel/jobs/worker-pool.ts";
-import { sendInPieces } from "./sandbox-pieces.ts";
+import { sendInPieces } from "./job-pieces.ts";
 
 /** The maximum heap of a worker. `Code` nodes use WebAssembly memory, which has its own limit. */
 const HEAP_MB = 256;
@@ -26,26 +26,37 @@ const V8_ABORTS: readonly string[] = ["SIGABRT", "SIGTRAP", "SIGILL", "SIGSEGV"]
 
 const isSource = import.meta.url.endsWith(".ts");
 const WORKER_FILE = fileURLToPath(
-  new URL(isSource ? "sandbox-worker.ts" : "sandbox-worker.js", import.meta.url),
+  new URL(isSource ? "job-worker.ts" : "job-worker.js", import.meta.url),
 );
 
-export interface SandboxOptions {
+const SHORT_JOBS: readonly Evaluation["job"][] = ["jsonata", "jsonata-filters"];
+/** QuickJS counts the CPU time of code. */
+const SELF_LIMITED_JOBS: readonly Evaluation["job"][] = ["javascript"];
+
+export interface JobWorkersOptions {
   maxWorkers?: number;
   graceMs?: number;
 }
 
-export const createSandbox = ({
+export const createJobWorkers = ({
   maxWorkers = Math.min(5, Math.max(2, availableParallelism())),
   graceMs = 2000,
-}: SandboxOptions = {}): WorkerPool =>
-  createWorkerPool({ startWorker, after, maxWorkers, graceMs });
+}: JobWorkersOptions = {}): WorkerPool =>
+  createWorkerPool({
+    startWorker,
+    after,
+    maxWorkers,
+    shortJobs: SHORT_JOBS,
+    selfLimitedJobs: SELF_LIMITED_JOBS,
+    graceMs,
+  });
 
 const after = (ms: number, work: () => void) => {
   const timer = setTimeout(work, ms);
   return () => clearTimeout(timer);
 };
 
-function startWorker({ onReady, onResults, onExit }: SandboxWorkerEvents): SandboxWorker {
+function startWorker({ onReady, onResults, onExit }: JobWorkerEvents): JobWorker {
   const child = fork(WORKER_FILE, {
     env: {}, // without the secrets in the environment of the hub
     execArgv: [
@@ -65,7 +76,7 @@ function startWorker({ onReady, onResults, onExit }: SandboxWorkerEvents): Sandb
       onExit(
         signal !== null && V8_ABORTS.includes(signal)
           ? { log: [], ...memoryLimitExceeded(HEAP_MB) }
-          : new Error(`The sandbox's process has ended: ${signal ?? `code ${code}`}.`),
+          : new Error(`The worker process has ended: ${signal ?? `code ${code}`}.`),
       );
       resolve();
     }),
@@ -80,7 +91,7 @@ function startWorker({ onReady, onResults, onExit }: SandboxWorkerEvents): Sandb
     }
   };
   return {
-    post: (evaluations) => void sendInPieces(child, evaluations),
+    post: (requests) => void sendInPieces(child, requests),
     setIdle,
     cpuMs: () => readCpuMs(child.pid),
     terminate() {

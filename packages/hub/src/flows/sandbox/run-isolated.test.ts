@@ -1,32 +1,34 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import type { Evaluation, EvaluationResult } from "@signalbox/rules/flows/evaluation.ts";
+import type { EvaluationResult } from "@signalbox/rules/flows/evaluation.ts";
 import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts";
 import type { Json, JsonSchema } from "@signalbox/rules/json.ts";
 import { beforeAll, expect, it } from "vitest";
 import { bundleIsolatedPrograms } from "../../../isolated-programs-plugin.ts";
+import type { JobRequest } from "../../kernel/jobs/job.ts";
+import { createInProcessJobs } from "../../kernel/jobs/run-jobs.ts";
+import { createFlowJobs } from "../jobs.ts";
 import { evaluateAuthorProgram } from "./author-programs.ts";
-import { createEvaluateInProcess } from "./evaluate-in-process.ts";
 import { createRunIsolated } from "./run-isolated.ts";
 
 /** TypeScript declares WebAssembly only for the DOM. */
 declare const WebAssembly: { compile(bytes: Uint8Array): Promise<WebAssembly.Module> };
 
-let run: (evaluation: Evaluation) => Promise<EvaluationResult>;
+let run: <Request extends JobRequest>(request: Request) => Promise<EvaluationResult>;
 beforeAll(async () => {
   const { resolve } = createRequire(import.meta.url);
   const file = await readFile(resolve("@jitl/quickjs-wasmfile-release-sync/wasm"));
   const engine = await WebAssembly.compile(file);
   const runIsolated = createRunIsolated(engine, await bundleIsolatedPrograms());
-  const evaluate = createEvaluateInProcess({ engine, runIsolated });
+  const runJob = createInProcessJobs(createFlowJobs({ engine, runIsolated }));
   const caller = { tenant: "acme", signal: new AbortController().signal };
-  run = (evaluation) => evaluate(evaluation, caller);
+  run = (request) => runJob(request, caller);
 });
 
 const transform = (expression: string, data: Json = {}, timeoutMs = 100) =>
-  run({ language: "jsonata", expression, data, timeoutMs });
+  run({ job: "jsonata", expression, data, timeoutMs });
 const filter = (expressions: string[], data: Json = {}) =>
-  run({ language: "jsonata-filters", expressions, data, timeoutMs: 100 });
+  run({ job: "jsonata-filters", expressions, data, timeoutMs: 100 });
 
 const CATASTROPHIC = `$match("${"a".repeat(33)}!", /^(a+)+$/)`;
 const OUT_OF_TIME = {
@@ -86,7 +88,7 @@ it.each([
   ["$base64decode('YW Jj\n=')", "abc"],
   ["$base64decode('YWJjZ!!')", "abc"],
 ])("evaluates %s like Node", async (expression, output) => {
-  const program = { language: "jsonata", expression, data: "{}" } as const;
+  const program = { job: "jsonata", expression, data: "{}", timeoutMs: 100 } as const;
   expect(await evaluateAuthorProgram(program)).toMatchObject({ output: JSON.stringify(output) });
   expect(await transform(expression)).toEqual({ log: [], output });
 });
@@ -116,7 +118,7 @@ it("limits the steps of all filters of a large event", async () => {
   const event = { tenant: "acme", source: "custom", type: "x" };
   const match = (...filters: string[]) =>
     run({
-      language: "match",
+      job: "match",
       expressions: filters.map((filter) =>
         JSON.stringify({ trigger: { ...event, filter, isActive: true }, keys: ["a"] }),
       ),
@@ -196,7 +198,7 @@ it("evaluates all of JSONata", async () => {
   });
   expect(
     await run({
-      language: "jsonata-analysis",
+      job: "jsonata-analysis",
       expressions: ["nodes.a", "("],
       data: null,
       timeoutMs: 100,

@@ -1,29 +1,26 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type {
-  Evaluation,
-  EvaluationCaller,
-  SerializedResult,
-} from "@signalbox/rules/flows/evaluation.ts";
+import type { Evaluation, SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { LargeJson } from "@signalbox/rules/large-json.ts";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import type { JobCaller } from "../../kernel/jobs/job.ts";
 import { READY } from "../../kernel/jobs/worker-pool.ts";
-import { createSandbox } from "./sandbox.ts";
+import { createJobWorkers } from "./job-workers.ts";
 
-const sandbox = createSandbox({ maxWorkers: 2, graceMs: 2000 });
-afterAll(() => sandbox.close());
+const workers = createJobWorkers({ maxWorkers: 2, graceMs: 2000 });
+afterAll(() => workers.close());
 
-const acme: EvaluationCaller = { tenant: "acme", signal: new AbortController().signal };
-type JavaScript = Extract<Evaluation, { language: "javascript" }>;
+const acme: JobCaller = { tenant: "acme", signal: new AbortController().signal };
+type JavaScript = Extract<Evaluation, { job: "javascript" }>;
 const evaluate = (
   code: string,
   overrides: Partial<JavaScript> = {},
-  caller: Partial<EvaluationCaller> = {},
+  caller: Partial<JobCaller> = {},
 ) =>
-  sandbox.evaluate(
-    { language: "javascript", code, data: {}, timeoutMs: 50, memoryMb: 32, ...overrides },
+  workers.runJob(
+    { job: "javascript", code, data: {}, timeoutMs: 50, memoryMb: 32, ...overrides },
     { ...acme, ...caller },
   );
 const data = (input: Json): { data: JsonObject } => ({ data: { input, trigger: null, nodes: {} } });
@@ -152,8 +149,8 @@ describe("JavaScript", () => {
 
   describe("is parsed without running it", () => {
     const parse = async (...expressions: string[]) => {
-      const program = { language: "javascript-syntax" as const, expressions };
-      const result = await sandbox.evaluate({ ...program, data: null, timeoutMs: 5000 }, acme);
+      const program = { job: "javascript-syntax" as const, expressions };
+      const result = await workers.runJob({ ...program, data: null, timeoutMs: 5000 }, acme);
       if (!("output" in result)) throw new Error(result.message);
       return (result.output as { problem?: string }[]).map(({ problem }) => problem);
     };
@@ -374,10 +371,7 @@ describe("JavaScript", () => {
 
 describe("JSONata", () => {
   const jsonata = (code: string, input: Json = null) =>
-    sandbox.evaluate(
-      { language: "jsonata", expression: code, ...data(input), timeoutMs: 1000 },
-      acme,
-    );
+    workers.runJob({ job: "jsonata", expression: code, ...data(input), timeoutMs: 1000 }, acme);
 
   it.each<[string, Json]>([
     ["input.a", 1],
@@ -421,7 +415,7 @@ describe("JSONata", () => {
   });
 });
 
-describe("the sandbox's processes", () => {
+describe("the worker processes", () => {
   it("do not block the event loop while code hangs", async () => {
     let ticks = 0;
     const ticking = setInterval(() => {
@@ -433,12 +427,9 @@ describe("the sandbox's processes", () => {
   });
 
   it("are replaced when the engine cannot be interrupted", async () => {
-    const strict = createSandbox({ maxWorkers: 2, graceMs: 1000 });
+    const strict = createJobWorkers({ maxWorkers: 2, graceMs: 1000 });
     const run = (code: string) =>
-      strict.evaluate(
-        { language: "javascript", code, data: {}, timeoutMs: 1000, memoryMb: 128 },
-        acme,
-      );
+      strict.runJob({ job: "javascript", code, data: {}, timeoutMs: 1000, memoryMb: 128 }, acme);
     // A native search, which QuickJS does not interrupt.
     const uninterruptible = "return 'a'.repeat(4e6).indexOf('a'.repeat(2e6) + 'b')";
     const [hung, next] = await Promise.all([run(uninterruptible), run("return 1")]);
@@ -448,12 +439,12 @@ describe("the sandbox's processes", () => {
   });
 
   it("return each result to its caller", async () => {
-    const pool = createSandbox({ maxWorkers: 3 });
+    const pool = createJobWorkers({ maxWorkers: 3 });
     const results = await Promise.all(
       Array.from({ length: 20 }, (_, at) =>
-        pool.evaluate(
+        pool.runJob(
           {
-            language: "javascript",
+            job: "javascript",
             code: "return input",
             ...data(at),
             timeoutMs: 1000,
@@ -468,13 +459,13 @@ describe("the sandbox's processes", () => {
   });
 
   it("evaluate expressions in batches, in which only the expression that exceeds its time limit fails", async () => {
-    const pool = createSandbox({ maxWorkers: 2 });
+    const pool = createJobWorkers({ maxWorkers: 2 });
     const endless = "($f := function($n) { $f($n + 1) }; $f(0))";
     const results = await Promise.all(
       Array.from({ length: 12 }, (_, at) =>
-        pool.evaluate(
+        pool.runJob(
           {
-            language: "jsonata",
+            job: "jsonata",
             expression: at === 5 ? endless : "input * 2",
             ...data(at),
             timeoutMs: 300,
@@ -494,13 +485,13 @@ describe("the sandbox's processes", () => {
   });
 
   it("return the results so far if a batch takes long, and evaluate the next batch", async () => {
-    const child = fork(fileURLToPath(new URL("sandbox-worker.ts", import.meta.url)), {
+    const child = fork(fileURLToPath(new URL("job-worker.ts", import.meta.url)), {
       execArgv: ["--experimental-strip-types"],
       serialization: "advanced",
     });
     onTestFinished(() => void child.kill("SIGKILL"));
     expect((await once(child, "message"))[0]).toBe(READY);
-    const program = { language: "jsonata", data: "{}", timeoutMs: 60_000 };
+    const program = { job: "jsonata", data: "{}", timeoutMs: 60_000 };
     const post = async (...expressions: string[]): Promise<SerializedResult[]> => {
       child.send(expressions.map((expression) => ({ ...program, expression })));
       const { results, times } = (await once(child, "message"))[0];
@@ -544,14 +535,14 @@ describe("the sandbox's processes", () => {
   });
 
   it("reject every evaluation after they were closed", async () => {
-    const closing = createSandbox({ maxWorkers: 2 });
-    const work = { language: "javascript", data: {}, timeoutMs: 2000, memoryMb: 16 } as const;
-    const running = closing.evaluate({ ...work, code: "for (;;);" }, acme);
-    const waiting = closing.evaluate({ ...work, code: "return 1" }, acme);
+    const closing = createJobWorkers({ maxWorkers: 2 });
+    const work = { job: "javascript", data: {}, timeoutMs: 2000, memoryMb: 16 } as const;
+    const running = closing.runJob({ ...work, code: "for (;;);" }, acme);
+    const waiting = closing.runJob({ ...work, code: "return 1" }, acme);
     const both = Promise.allSettled([running, waiting]);
     await closing.close();
     expect((await both).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-    await expect(closing.evaluate({ ...work, code: "return 1" }, acme)).rejects.toThrow("stopping");
+    await expect(closing.runJob({ ...work, code: "return 1" }, acme)).rejects.toThrow("stopping");
   });
 });
 
@@ -559,27 +550,27 @@ describe("large data", () => {
   const values = Array.from({ length: 100_000 }, (_, id) => ({ id }));
   const text = JSON.stringify(values);
   const paths = [[99_999, "id"], [100_000], []];
-  const select = { language: "select", paths, timeoutMs: 5_000, maxBytes: 8_000_000 } as const;
+  const select = { job: "select", paths, timeoutMs: 5_000, maxBytes: 8_000_000 } as const;
 
   it.each([
     ["text", new LargeJson(text)],
     ["bytes", new TextEncoder().encode(text)],
   ])("are sent as %s, and a large result is not parsed", async (_, data) => {
-    const result = await sandbox.evaluate({ ...select, data }, acme);
+    const result = await workers.runJob({ ...select, data }, acme);
     expect(result).toMatchObject({ parts: [99_999, undefined, { text }] });
   });
 
   it("can be values inside the data of an evaluation", async () => {
     const code = "return [trigger.length, nodes]";
     const data = { input: null, trigger: new LargeJson(text), nodes: { a: new LargeJson(text) } };
-    const javascript = { language: "javascript", timeoutMs: 2_000, memoryMb: 128 } as const;
-    const result = await sandbox.evaluate({ ...javascript, code, data }, acme);
+    const javascript = { job: "javascript", timeoutMs: 2_000, memoryMb: 128 } as const;
+    const result = await workers.runJob({ ...javascript, code, data }, acme);
     expect(result).toEqual({ log: [], output: new LargeJson(`[100000,{"a":${text}}]`) });
   });
 
   it("must not be nested deeper than small data", async () => {
     const expression = `[${"[".repeat(250)}1${"]".repeat(250)}, $pad("", 300000)]`;
-    const jsonata = { language: "jsonata", timeoutMs: 2_000, expression, data: null } as const;
-    expect(await sandbox.evaluate(jsonata, acme)).toMatchObject({ error: "output_too_large" });
+    const jsonata = { job: "jsonata", timeoutMs: 2_000, expression, data: null } as const;
+    expect(await workers.runJob(jsonata, acme)).toMatchObject({ error: "output_too_large" });
   });
 });

@@ -1,0 +1,13 @@
+import type { Job } from "../kernel/jobs/job.ts";
+import { webhookJob } from "./admit/read-webhook.ts";
+import { callbackJob } from "./callback/read-large-callback.ts";
+import { payloadMatchJob, payloadPartJob } from "./inbox/payload-part.ts";
+import { payloadJob } from "./sources/load-payload.ts";
+
+export const eventJobs: readonly Job[] = [
+  webhookJob,
+  callbackJob,
+  payloadJob,
+  payloadPartJob,
+  payloadMatchJob,
+];
