@@ -1,7 +1,8 @@
 /**
  * `node scripts/check-lock-file.ts`: fails if package-lock.json lacks an optional package, such as the binary
  * of another platform. npm does not add it later, so a checkout on that platform would lack it. A package
- * that the registry does not have is only printed.
+ * that the registry does not have is only printed. Fails also if the lock file contains the field `libc`:
+ * npm 10, which Node 20 and 22 include, removes it.
  */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -9,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 interface LockFile {
-  packages: Record<string, { optionalDependencies?: Record<string, string> }>;
+  packages: Record<string, { optionalDependencies?: Record<string, string>; libc?: string[] }>;
 }
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -28,6 +29,12 @@ const missing = new Set(
       .map(([name, version]) => `${name}@${version}`),
   ),
 );
+
+const withLibc = Object.keys(packages).filter((folder) => packages[folder]?.libc);
+if (withLibc.length > 0) {
+  console.error(`Delete the field "libc" from package-lock.json: ${withLibc.join(", ")}`);
+  process.exitCode = 1;
+}
 
 const run = promisify(execFile);
 const isInRegistry = (spec: string): Promise<boolean> =>
