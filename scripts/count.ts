@@ -19,9 +19,7 @@ interface SourceFile {
 
 const isProduct = (path: string) =>
   /^packages\/[^/]+\/(src|bin)\/.*\.(tsx?|js|css)$/.test(path) &&
-  !/\.test(-\w+)?\.tsx?$|\/test-[^/]+$|\bcontract(\/|\.ts$)/.test(
-    path.replace(/^packages\/contract/, ""),
-  );
+  !/\.test(-\w+)?\.tsx?$|\/test-[^/]+$|\/src\/.*\bcontract(\/|\.ts$)/.test(path);
 
 const listFiles = (): SourceFile[] =>
   execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "packages"], {

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
+import type { Redelivery } from "@signalbox/contract";
 import { expect, it } from "vitest";
-import type { Redelivery } from "../../packages/web/src/api/types.ts";
 import { deliver, issueOpened } from "../support/deliver.ts";
 import { intercept } from "./support/intercept.ts";
 import { findAccessibilityViolations, THEMES, useUi } from "./support/ui.ts";

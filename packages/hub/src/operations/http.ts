@@ -1,4 +1,6 @@
 /** The HTTP server of the hub, without webhooks, callbacks and live streams: the routes of all parts. */
+
+import { metaApi } from "@signalbox/contract/meta.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Hono } from "hono";
 import { describedRoutes } from "../described-routes.ts";
@@ -56,7 +58,12 @@ export function createHttp(
   const routes = parts.flatMap((part) => part.routes ?? []);
   mountRoutes(app, routes, authorizeRequest, settings.limits);
   addOpenApiRoute(app, {
-    routes: [...describedRoutes, ...parts.flatMap((part) => part.described ?? []), ...routes],
+    routes: [
+      ...describedRoutes,
+      ...parts.flatMap((part) => part.described ?? []),
+      ...routes,
+      metaApi.openApi,
+    ],
     version: settings.version,
     schemas: parameterSchemas(nodeTypes),
     checkHost,

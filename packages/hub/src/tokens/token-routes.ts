@@ -73,16 +73,14 @@ export interface TokenRoutes {
 
 export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes): Route[] {
   /** Returns a function that checks whether the caller is an admin of all these tenants. */
-  const createIsAdminOfAll = async ({ access }: Pick<RouteRequest<unknown, unknown>, "access">) => {
+  const createIsAdminOfAll = async ({ access }: Pick<RouteRequest, "access">) => {
     const caller = await tokens.getToken(access.token);
     const isAdmin = (tenant: string) =>
       caller !== undefined && allows({ scopes: scopesIn(caller, tenant) }, "admin");
     return (tenants: readonly string[]) => tenants.every(isAdmin);
   };
   /** An OAuth client must not create tokens, because they would outlive its grant, nor revoke tokens. */
-  const assertNoOAuthClient = async ({
-    access,
-  }: Pick<RouteRequest<unknown, unknown>, "access">) => {
+  const assertNoOAuthClient = async ({ access }: Pick<RouteRequest, "access">) => {
     if ((await tokens.getToken(access.token))?.kind === "oauth")
       throw new RequestError(
         "forbidden",
@@ -91,7 +89,7 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
       );
   };
   /** Whether the token or session belongs to the person who calls, whatever its tenants. */
-  const isOwn = ({ access }: Pick<RouteRequest<unknown, unknown>, "access">, token: Token) =>
+  const isOwn = ({ access }: Pick<RouteRequest, "access">, token: Token) =>
     token.person !== null && token.person === access.person;
 
   return [

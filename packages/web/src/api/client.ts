@@ -1,4 +1,6 @@
 /** Requests to the hub's API. The session cookie authenticates them; types.ts has the types of the responses. */
+import type { Routes } from "@signalbox/contract";
+import { createClient } from "@signalbox/contract/client.ts";
 import { ApiError, readProblem, UnreachableError } from "./problem.ts";
 import { chosenTenant } from "./tenant.ts";
 
@@ -59,6 +61,11 @@ const receive = async <View>(method: string, target: string, options?: Options):
   if (response.status === 204) return undefined as View;
   return (await response.json().catch(throwUnreachable)) as View;
 };
+
+/** Calls the routes of the contract: the types of a request and its response follow from the path. */
+export const client = createClient<Routes>(({ method, path, ...options }) =>
+  receive<unknown>(method, path, options),
+);
 
 /** The URL of a file, for a link that the browser opens without this client. */
 export const fileUrl = (target: string): string => toUrl(target, { tenant: chosenTenant() });

@@ -37,10 +37,6 @@ import type { settingView } from "../../../hub/src/operations/settings-routes.ts
 import type { statsView } from "../../../hub/src/operations/stats-routes.ts";
 import type { storageView } from "../../../hub/src/operations/storage-routes.ts";
 import type { signInMethodsView } from "../../../hub/src/people/github-sign-in.ts";
-import type {
-  redeliveriesView,
-  redeliveryView,
-} from "../../../hub/src/redelivery/redelivery-routes.ts";
 import type { tenantDetails, tenantView } from "../../../hub/src/tenants/tenant-routes.ts";
 import type { sessionView } from "../../../hub/src/tokens/session-routes.ts";
 import type { createdToken, tokenView } from "../../../hub/src/tokens/token-routes.ts";
@@ -107,8 +103,6 @@ export type SourceKind = z.output<typeof kindView>;
 export type Source = z.output<typeof sourceView>;
 export type SourceWithSecret = z.output<typeof withSecret>;
 export type RejectionCount = z.output<typeof rejectionCountView>;
-export type Redeliveries = z.output<typeof redeliveriesView>;
-export type Redelivery = z.output<typeof redeliveryView>;
 export type TestEventSent = z.output<typeof sentView>;
 export type DatabaseSize = z.output<typeof storageView>;
 export type Stats = z.output<typeof statsView>;

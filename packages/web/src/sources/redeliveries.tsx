@@ -1,8 +1,9 @@
 /** The webhooks that GitHub failed to deliver, and the hub's last check for them. */
+
+import type { Redelivery, Redeliveries as View } from "@signalbox/contract";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { api, path } from "../api/client.ts";
+import { client } from "../api/client.ts";
 import { isStatus } from "../api/problem.ts";
-import type { Redeliveries as RedeliveriesView, Redelivery } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { ago, clock, count, plural } from "../ui/format.ts";
@@ -15,7 +16,7 @@ const QUERY_KEY = ["redeliveries"];
 export function Redeliveries() {
   const redeliveries = useQuery({
     queryKey: QUERY_KEY,
-    queryFn: () => api.get<RedeliveriesView>("/api/github/redeliveries"),
+    queryFn: () => client.get("/api/github/redeliveries"),
     refetchInterval: 10_000,
     retry: false,
   });
@@ -45,7 +46,7 @@ export function Redeliveries() {
   );
 }
 
-function LastCheck({ view: { sweep, counts } }: { view: RedeliveriesView }) {
+function LastCheck({ view: { sweep, counts } }: { view: View }) {
   if (sweep?.error)
     return (
       <p role="alert" className="flex gap-3">
@@ -78,7 +79,8 @@ const SIGNALS: Record<Redelivery["state"], Signal> = {
 
 function RedeliveryRow({ redelivery }: { redelivery: Redelivery }) {
   const retry = useMutation({
-    mutationFn: () => api.post(path`/api/github/redeliveries/${redelivery.guid}/retry`),
+    mutationFn: () =>
+      client.post("/api/github/redeliveries/:guid/retry", { params: { guid: redelivery.guid } }),
     onSuccess: () => {
       void queryClient.invalidateQueries({ queryKey: QUERY_KEY });
       toasts.add({ aspect: "green", title: "The hub asks GitHub for the webhook again" });

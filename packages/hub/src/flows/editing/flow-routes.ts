@@ -4,7 +4,7 @@ import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { edgeSchema, flowDraftSchema, LIMITS, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
 import { cursorFor, iso, isoOrNull, limitQuery, pageOf } from "../../kernel/http/paging.ts";
-import { defineRoute, type Route, type RouteRequest } from "../../kernel/http/route.ts";
+import { defineRoute, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Store } from "../../store.ts";
 import {
@@ -92,6 +92,13 @@ export interface FlowRoutes {
   >;
 }
 
+/** The parts of a request that name the flow and the expected revision. */
+interface FlowRequest {
+  tenant: string;
+  param(name: "flow"): string;
+  ifMatch: number | undefined;
+}
+
 export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
   const response = { status: 200, schema: flowView, etag: true };
   const createdResponse = { ...response, status: 201 };
@@ -100,7 +107,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
     json: viewFlow(flow),
     etag: flow.revision,
   });
-  const flowRef = ({ tenant, param, ifMatch }: RouteRequest<unknown, unknown>) => ({
+  const flowRef = ({ tenant, param, ifMatch }: FlowRequest) => ({
     tenant,
     id: param("flow"),
     ifRevision: ifMatch,

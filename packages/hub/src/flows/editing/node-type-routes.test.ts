@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
+import { openApi } from "@signalbox/contract/openapi.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { validateFlow } from "@signalbox/rules/flows/validate.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { describe, expect, it } from "vitest";
-import { openApi } from "../../kernel/http/openapi.ts";
 import type { Route } from "../../kernel/http/route.ts";
 import { nodeTypeRoutes, parameterSchemas } from "./node-type-routes.ts";
 

@@ -1,8 +1,6 @@
 /** Checks the GitHub App for `doctor`: its credentials, its webhook URL, and failed webhooks. */
-import type { z } from "zod";
 import { createGithubApp } from "../../github/github-app.ts";
 import type { RedeliverySweep } from "../../redelivery/model.ts";
-import type { redeliveriesView } from "../../redelivery/redelivery-routes.ts";
 import type { Settings } from "../../settings.ts";
 import type { Store } from "../../store.ts";
 import { githubSettings } from "../github-settings.ts";
@@ -104,9 +102,7 @@ export async function checkRemoteRedelivery(hub: HubClient): Promise<Finding[]> 
   const check = "redelivery";
   try {
     const signal = AbortSignal.timeout(10_000);
-    const path = "/api/github/redeliveries";
-    const view = await hub.request<z.infer<typeof redeliveriesView>>("GET", path, { signal });
-    const { is_enabled, sweep, counts } = view;
+    const { is_enabled, sweep, counts } = await hub.get("/api/github/redeliveries", { signal });
     if (!is_enabled) return [{ check, state: "ok", says: REDELIVERY_OFF }];
     const completedAt = sweep?.completed_at ?? null;
     const lastSweep = {

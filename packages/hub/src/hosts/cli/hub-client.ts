@@ -3,6 +3,8 @@
  * SIGNALBOX_URL, then the hub that runs on the data folder, then HOST and PORT. The hub that runs on
  * the data folder has written a token to it; for any other hub, SIGNALBOX_TOKEN is sent.
  */
+import type { Routes } from "@signalbox/contract";
+import { type Client, createClient } from "@signalbox/contract/client.ts";
 import type { Problem } from "../../kernel/lib/problem.ts";
 import { localUrl, type SettingName, type Settings } from "../../settings.ts";
 import { type HubFile, readHubFile, tryReadHubFile } from "../node/hub-file.ts";
@@ -88,7 +90,7 @@ interface RequestOptions {
   signal?: AbortSignal;
 }
 
-export interface HubClient {
+export interface HubClient extends Client<Routes> {
   /** The hub's address, without a trailing slash. */
   readonly url: string;
   /** Returns the parsed body of a response with a status of 2xx; undefined if it is empty. */
@@ -134,18 +136,20 @@ export function createHubClient(
     if (!response.ok) throw await requestFailed(location, response);
     return response;
   };
+  async function request<Body>(method: string, path: string, options?: RequestOptions) {
+    const response = await open(method, path, options);
+    const text = await response.text();
+    try {
+      return (text === "" ? undefined : JSON.parse(text)) as Body;
+    } catch {
+      throw new HubRequestFailed(notAHubMessage(url), response.status);
+    }
+  }
   return {
+    ...createClient<Routes>(({ method, path, ...options }) => request(method, path, options)),
     url,
     open,
-    async request<Body>(method: string, path: string, options?: RequestOptions) {
-      const response = await open(method, path, options);
-      const text = await response.text();
-      try {
-        return (text === "" ? undefined : JSON.parse(text)) as Body;
-      } catch {
-        throw new HubRequestFailed(notAHubMessage(url), response.status);
-      }
-    },
+    request,
   };
 }
 

@@ -1,10 +1,11 @@
+import { openApi } from "@signalbox/contract/openapi.ts";
 import { Hono } from "hono";
 import { expect, it } from "vitest";
 import { flowRoutes } from "../../flows/editing/flow-routes.ts";
 import { runRoutes } from "../../flows/runs/run-routes.ts";
 import { statsRoutes } from "../../operations/stats-routes.ts";
 import { Denied } from "../access/authorizer.ts";
-import { addOpenApiRoute, openApi } from "./openapi.ts";
+import { addOpenApiRoute } from "./openapi.ts";
 import type { Route } from "./route.ts";
 
 interface Operation {
@@ -60,7 +61,7 @@ it.each(allFlowRoutes.map((route) => [`${route.method} ${route.path}`, route] as
       .filter((parameter) => parameter.in === "header")
       .map(({ name }) => name);
     expect(headers).toEqual(readsIfMatch ? ["If-Match"] : []);
-    const isTagged = "etag" in result && result.etag === 7;
+    const isTagged = result && "etag" in result && result.etag === 7;
     expect(Object.keys(responses[route.response.status]?.headers ?? {})).toEqual(
       isTagged ? ["ETag"] : [],
     );

@@ -1,3 +1,4 @@
+import { route } from "@signalbox/contract/route.ts";
 import { Hono } from "hono";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -6,7 +7,7 @@ import { createAuthorizeRequest } from "../access/authorize-request.ts";
 import { createAuthorizer } from "../access/authorizer.ts";
 import type { Problem } from "../lib/problem.ts";
 import { RequestError } from "../lib/request-error.ts";
-import { defineRoute, mountRoutes, type Route } from "./route.ts";
+import { implement, mountRoutes, type Route } from "./route.ts";
 
 const access = { token: "t", name: "Ada", scopes: ["admin" as const], tenants: ["acme"] };
 const createApp = (routes: Route[], tenants = access.tenants) => {
@@ -21,20 +22,23 @@ const base = {
   summary: "",
   tag: "meta",
   scope: "admin",
-  response: { status: 200 },
+  response: { status: 204 },
 } as const;
 
 describe("a route", () => {
-  const echo = defineRoute({
-    ...base,
-    ifMatch: true,
-    query: z.strictObject({ deep: z.string().optional() }),
-    body: z.strictObject({ name: z.string(), list: z.array(z.int()).optional() }),
-    handle: async ({ tenant, param, query, body, ifMatch }) => ({
+  const echo = implement(
+    route({
+      ...base,
+      ifMatch: true,
+      query: z.strictObject({ deep: z.string().optional() }),
+      body: z.strictObject({ name: z.string(), list: z.array(z.int()).optional() }),
+      response: { status: 200, schema: z.unknown(), etag: true },
+    }),
+    async ({ tenant, param, query, body, ifMatch }) => ({
       json: { tenant, thing: param("thing"), query, body, ifMatch },
       etag: 7,
     }),
-  });
+  );
   const put = (body: string, headers: Record<string, string> = {}, query = "") =>
     createApp([echo]).request(`/api/things/a%20b${query}`, { method: "PUT", body, headers });
 
@@ -121,7 +125,7 @@ describe("a route", () => {
   });
 
   it("ignores If-Match unless `ifMatch` is set", async () => {
-    const app = createApp([defineRoute({ ...base, handle: async () => ({ status: 204 }) })]);
+    const app = createApp([implement(base, async () => {})]);
     const init = { method: "PUT", headers: { "if-match": '"an ETag of another server"' } };
     expect((await app.request("/api/things/x", init)).status).toBe(204);
     const rejected = await put('{"name":"x"}', init.headers);
@@ -135,14 +139,7 @@ describe("a route", () => {
   });
 
   it("with `isShared` needs no ?tenant=", async () => {
-    const routes = [
-      defineRoute({
-        ...base,
-        isShared: true,
-        response: { status: 204 },
-        handle: async () => ({ status: 204 }),
-      }),
-    ];
+    const routes = [implement({ ...base, isShared: true }, async () => {})];
     for (const [tenants, query, status] of [
       [["acme", "umbrella"], "", 204],
       [["*"], "", 204],
@@ -179,9 +176,23 @@ describe("a route", () => {
     }
   });
 
+  it("does not compile if the result of its handler does not match the contract", () => {
+    const lamp = route({
+      ...base,
+      response: { status: 200, schema: z.object({ id: z.string() }) },
+    });
+    implement(lamp, async () => ({ json: { id: "a" } }));
+    // @ts-expect-error The property `id` is missing.
+    implement(lamp, async () => ({ json: {} }));
+    // @ts-expect-error The contract describes no body.
+    implement(base, async () => ({ json: { id: "a" } }));
+    // @ts-expect-error The path has no parameter `lamp`.
+    implement(lamp, async ({ param }) => ({ json: { id: param("lamp") } }));
+  });
+
   it("maps a RequestError to a status, and rethrows other errors", async () => {
     const requestThatThrows = async (error: Error) => {
-      const app = createApp([defineRoute({ ...base, handle: () => Promise.reject(error) })]);
+      const app = createApp([implement(base, () => Promise.reject(error))]);
       app.onError(({ message }) => new Response(message, { status: 500 }));
       return app.request("/api/things/x", { method: "PUT" });
     };

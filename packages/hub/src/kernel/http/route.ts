@@ -1,12 +1,12 @@
-/** Defines the routes of the API as data. The schemas validate requests, and generate the OpenAPI document. */
+/** Implements and mounts the routes of the contract. Their schemas validate requests, and type the handlers. */
 
+import type { PathParam, RouteSpec } from "@signalbox/contract/route.ts";
 import { type MixedJson, writeJson } from "@signalbox/rules/large-json.ts";
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { AuthorizeRequest } from "../access/authorize-request.ts";
 import { type Access, Denied } from "../access/authorizer.ts";
 import { onlyTenant } from "../access/only-tenant.ts";
-import type { Scope } from "../access/scopes.ts";
 import { assertLengths } from "../lib/assert-lengths.ts";
 import { type BodyLimits, DEFAULT_BODY_LIMITS } from "../lib/limits.ts";
 import { assertNoNulInParameters } from "../lib/parse-json.ts";
@@ -21,14 +21,17 @@ import {
 import { readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
 import type { ReserveBytes } from "./response-budget.ts";
 
-export interface RouteRequest<Query, Body> {
+type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
+
+/** A request to the route `Spec`: its query and its body are checked. */
+export interface RouteRequest<Spec extends RouteSpec = RouteSpec> {
   access: Access;
   /** Empty if the route is shared by all tenants. */
   tenant: string;
-  param(name: string): string;
+  param(name: PathParam<Spec["path"]>): string;
   header(name: string): string | null;
-  query: Query;
-  body: Body;
+  query: OutputOf<Spec["query"]>;
+  body: OutputOf<Spec["body"]>;
   /** The revision in `If-Match`; undefined if the route does not support it. */
   ifMatch: number | undefined;
   /** The origin of the request's URL. */
@@ -39,87 +42,62 @@ export interface RouteRequest<Query, Body> {
   signal: AbortSignal;
 }
 
-/** The groups of routes in the OpenAPI document, with their descriptions. */
-export const TAGS = {
-  inbox: "The inbox for agents and scripts: pending events of all tenants of the token.",
-  webhooks: "The endpoints that receive webhooks, and callbacks of MCP servers.",
-  events: "The events of one tenant: search, explain, replay.",
-  apps: "Apps: each is served as one MCP server.",
-  flows: "Flows: drafts, published versions, node types.",
-  runs: "Runs of flows, with their steps.",
-  connections: "MCP servers that flows call, and whose triggers start flows.",
-  secrets: "Secrets of flows, which can be written and used but not read.",
-  sources: "Webhook endpoints and their signing secrets.",
-  tokens: "Access tokens.",
-  stats: "Counts for a dashboard.",
-  session: "Sign-in to the web UI.",
-  tenants: "Tenants: their settings and their data.",
-  meta: "Health, metrics, and this document.",
-} as const;
-type Tag = keyof typeof TAGS;
+interface JsonResult<Json> {
+  json: Json;
+  headers?: Record<string, string>;
+}
+type Described = RouteSpec["response"];
+type AnyResult = void | Response | (JsonResult<unknown> & { status?: number; etag?: number });
 
-type RouteResult =
-  /** `json` can contain large values. */
-  | { status?: 200 | 201 | 202; json: unknown; etag?: number; headers?: Record<string, string> }
-  | { status: 204 }
-  | Response;
+/**
+ * What the handler of a route returns: the JSON that the contract describes, nothing if it describes no
+ * body, or a whole response, such as a stream or a problem.
+ */
+type RouteResult<Response_ extends Described> =
+  | Response
+  | (Response_ extends { schema: infer Schema extends z.ZodType }
+      ? JsonResult<z.output<Schema>> &
+          (Response_ extends { etag: true } ? { etag: number } : unknown) &
+          // With an alternative, the status says which of the two responses it is.
+          (Response_ extends { or: object } ? { status: Response_["status"] } : unknown)
+      : Response_ extends { status: 204 }
+        ? void
+        : never)
+  | (Response_ extends { or: infer Or extends NonNullable<Described["or"]> }
+      ? JsonResult<z.output<Or["schema"]>> & { status: Or["status"] }
+      : never);
 
-/** The route needs a token or a session with any scope. */
-type AnyScope = "any";
-
-/** The part of a route that the OpenAPI document contains. */
-export interface RouteDescription {
-  method: "get" | "post" | "put" | "patch" | "delete";
-  path: string;
-  summary: string;
-  /** The scope that the token must have; undefined if the route needs no token. */
-  scope: Scope | AnyScope | undefined;
-  /** The scope that the token must have if a setting of the hub requires a token. */
-  optionalScope?: Scope;
-  /** Whether the route needs the callback token of a trigger instead, which the hub sends with `TRIGGER_CONFIGURE`. */
-  needsCallbackToken?: boolean;
-  /** Whether the route concerns no single tenant, so that the request does not have to name one. */
-  isShared?: boolean;
-  /** Whether a token for all tenants can use the route with `?tenant=*`. */
-  everyTenant?: boolean;
-  /** Whether the route supports `If-Match`. */
-  ifMatch?: boolean;
-  /** Whether the body contains whole flows. If so, the limits of imports apply to it. */
-  hasFlows?: boolean;
-  tag: Tag;
-  query?: z.ZodType | undefined;
-  body?: z.ZodType | undefined;
-  response: {
-    status: number;
-    schema?: z.ZodType | undefined;
-    type?: string | undefined;
-    /** Whether the response has an `ETag`. */
-    etag?: boolean;
-    /** The descriptions of other headers of the response, by name. */
-    headers?: Record<string, string>;
-    /** An alternative response. */
-    or?: { status: number; schema: z.ZodType; when: string };
-  };
+/** A route of the contract with its handler. */
+export interface Route extends RouteSpec {
+  handle(request: RouteRequest): Promise<AnyResult>;
 }
 
-export interface Route extends RouteDescription {
-  scope: Scope | AnyScope;
-  handle(request: RouteRequest<never, never>): Promise<RouteResult>;
-}
+/** Implements a route of the contract. The compiler compares the result of the handler with the schemas. */
+export const implement = <Spec extends RouteSpec>(
+  spec: Spec,
+  handle: (request: RouteRequest<Spec>) => Promise<RouteResult<Spec["response"]>>,
+): Route => ({ ...spec, handle: handle as Route["handle"] });
 
-interface RouteDefinition<Query extends z.ZodType, Body extends z.ZodType>
-  extends Omit<Route, "query" | "body" | "handle"> {
-  query?: Query;
-  body?: Body;
-  handle(request: RouteRequest<z.output<Query>, z.output<Body>>): Promise<RouteResult>;
-}
+export type RouteDescription = RouteSpec;
 
+/** Defines a route that is not in the contract yet. */
 export const defineRoute = <
   Query extends z.ZodType = z.ZodType<undefined>,
   Body extends z.ZodType = z.ZodType<undefined>,
 >(
-  definition: RouteDefinition<Query, Body>,
-): Route => definition as Route;
+  definition: Omit<RouteSpec, "query" | "body" | "response"> & {
+    query?: Query;
+    body?: Body;
+    response: Omit<RouteSpec["response"], "status"> & { status: number };
+    handle(
+      request: Omit<RouteRequest, "query" | "body" | "param"> & {
+        query: z.output<Query>;
+        body: z.output<Body>;
+        param(name: string): string;
+      },
+    ): Promise<AnyResult | { status: 204 }>;
+  },
+): Route => definition as unknown as Route;
 
 export function mountRoutes(
   app: Hono,
@@ -152,13 +130,14 @@ export function mountRoutes(
         if (body === TOO_LARGE)
           return problemResponse(413, "too_large", "Too large", tooLargeMessage(maxBytes));
         return toResponse(
+          route,
           await route.handle({
             access,
             tenant,
             param: (name) => c.req.param(name) ?? "",
             header: (name) => c.req.header(name) ?? null,
-            query: parse(route.query ?? noQuery, query, "query") as never,
-            body: parse(route.body, body, "body") as never,
+            query: parse(route.query ?? noQuery, query, "query"),
+            body: parse(route.body, body, "body"),
             ifMatch: route.ifMatch ? parseIfMatch(c.req.header("if-match")) : undefined,
             origin: new URL(c.req.url).origin,
             reserveBytes: reservationsOf(c, access.token),
@@ -205,10 +184,11 @@ function parseIfMatch(header: string | undefined): number | undefined {
  */
 export const NO_STORE = { "cache-control": "no-store" };
 
-function toResponse(result: RouteResult): Response {
+function toResponse({ response }: RouteSpec, result: AnyResult): Response {
   if (result instanceof Response) return result;
-  if (!("json" in result)) return new Response(null, { status: 204 });
-  const { status = 200, json, etag, headers = {} } = result;
+  if (!result || !("json" in result)) return new Response(null, { status: response.status });
+  const { status = response.status, json, etag, headers = {} } = result;
+  // `json` can contain large values.
   return new Response(writeJson(json as MixedJson), {
     status,
     headers: {
