@@ -3,14 +3,18 @@ import { z } from "zod";
 import { fillPath, type RouteSpec, TAGS } from "./route.ts";
 
 /** Replaces references to `$defs`: the only recursive schema is that of `z.json()`, which the document contains as `Json`. */
-function toSchema(schema: z.ZodType, io: "input" | "output") {
+function toSchema(schema: z.ZodType, io: "input" | "output"): JsonSchema {
   const generated = z.toJSONSchema(schema, { io, unrepresentable: "any" });
   const { $schema: _, $defs = {}, ...jsonSchema } = generated;
   let text = JSON.stringify(jsonSchema);
   for (const name of Object.keys($defs))
     text = text.replaceAll(`"#/$defs/${name}"`, '"#/components/schemas/Json"');
-  return JSON.parse(text) as typeof jsonSchema;
+  // A schema that refers to itself is that of `z.json()`.
+  if (text.includes('"$ref":"#"')) return { $ref: "#/components/schemas/Json" };
+  return JSON.parse(text);
 }
+
+type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 const problemSchema = z.object({
   type: z.string(),

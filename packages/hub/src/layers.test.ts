@@ -29,7 +29,6 @@ const NOT_MOVED: string[] = [
   "operations/http.ts → described-routes.ts",
   "events/inbox/event-list-routes.ts → flows/matching/explain.ts",
   "events/inbox/event-routes.ts → flows/matching/explain.ts",
-  "events/inbox/inbox-routes.ts → described-routes.ts",
   "events/inbox/inbox-routes.ts → flows/tools/app-server.ts",
   "events/inbox/inbox-routes.ts → mcp/inbox-server.ts",
 ];

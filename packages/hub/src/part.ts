@@ -3,7 +3,7 @@ import type { Hono } from "hono";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { LOCAL_TENANT } from "./kernel/access/scopes.ts";
 import { createHostCheck, type HostCheck } from "./kernel/http/host-check.ts";
-import type { Route, RouteDescription } from "./kernel/http/route.ts";
+import type { Route } from "./kernel/http/route.ts";
 import { createIds } from "./kernel/lib/ids.ts";
 import { createSeal, type Seal } from "./kernel/lib/seal.ts";
 import { reportDue, type Timers } from "./kernel/lib/timers.ts";
@@ -17,8 +17,6 @@ export interface Part {
   routes?: readonly Route[];
   /** Adds other routes, such as pages. */
   mount?(app: Hono): void;
-  /** The routes that `mount` adds, for the OpenAPI document. */
-  described?: readonly RouteDescription[];
   /** What the part adds to the MCP server `/mcp`. It is loaded when a client first calls the server. */
   loadMcp?(): Promise<McpOffer>;
   /** Starts background work, when the hub listens. */

@@ -1,37 +1,16 @@
 /** Routes with which a person authorizes the hub at the authorization server of a connection (OAuth). */
+import { authorizationApi, type ConnectionDetails } from "@signalbox/contract/connections.ts";
 import type { Hono } from "hono";
-import { z } from "zod";
 import { baseUrl } from "../kernel/access/authorize-request.ts";
 import { iso } from "../kernel/http/paging.ts";
-import { defineRoute, type Route } from "../kernel/http/route.ts";
+import { implement, type Route } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import { AUTHORIZED_PATH, type Authorizations, CLIENT_METADATA_PATH } from "./authorizations.ts";
 import { clientMetadata } from "./client-metadata.ts";
 import type { ConnectionEditor } from "./connection-editor.ts";
 import { ConnectionError } from "./connection-error.ts";
-import { connectionDetails, failedCallResponse } from "./connection-routes.ts";
+import { failedCallResponse } from "./connection-routes.ts";
 import type { Connection } from "./model.ts";
-
-const tag = "connections";
-const scope = "admin" as const;
-const path = "/api/connections/:connection/authorization";
-
-const startedView = z.object({
-  url: z.string().describe("The page of the authorization server, to open in the same browser."),
-  expires_at: z.iso.datetime(),
-});
-
-const parameter = (max: number) =>
-  z.string("must be a string").max(max, `must have at most ${max} characters`);
-
-/** The query with which the authorization server redirects to the web UI. */
-const authorizationResponse = z.strictObject({
-  state: parameter(300),
-  code: parameter(8_000).optional(),
-  iss: parameter(2_000).optional(),
-  error: parameter(200).optional(),
-  error_description: parameter(2_000).optional(),
-});
 
 /**
  * Serves the metadata of the hub as an OAuth client. The URL of this document is the client id. Only
@@ -54,7 +33,7 @@ export interface AuthorizationRoutes {
   authorizations: Authorizations | undefined;
   /** If undefined, the hub's URL is the origin of the request. */
   publicUrl: string | undefined;
-  viewDetails: (connection: Connection) => Promise<z.input<typeof connectionDetails>>;
+  viewDetails: (connection: Connection) => Promise<ConnectionDetails>;
 }
 
 export function authorizationRoutes(options: AuthorizationRoutes): Route[] {
@@ -79,55 +58,28 @@ export function authorizationRoutes(options: AuthorizationRoutes): Route[] {
   }
 
   return [
-    defineRoute({
-      method: "post",
-      path,
-      summary:
-        "Begin to authorize the hub with OAuth. The web UI completes it in the session that began it",
-      tag,
-      scope,
-      response: { status: 201, schema: startedView },
-      async handle({ tenant, param, access, origin }) {
-        const connection = await editor.find(tenant, param("connection"));
-        const hubUrl = baseUrl({ url: origin }, publicUrl);
-        const result = await withAuthorizations(({ begin }) =>
-          begin(connection, { by: access.token, hubUrl }),
-        );
-        if (result instanceof Response) return result;
-        return { status: 201, json: { url: result.url, expires_at: iso(result.expires_at) } };
-      },
+    implement(authorizationApi.begin, async ({ tenant, param, access, origin }) => {
+      const connection = await editor.find(tenant, param("connection"));
+      const hubUrl = baseUrl({ url: origin }, publicUrl);
+      const result = await withAuthorizations(({ begin }) =>
+        begin(connection, { by: access.token, hubUrl }),
+      );
+      if (result instanceof Response) return result;
+      return { json: { url: result.url, expires_at: iso(result.expires_at) } };
     }),
-    defineRoute({
-      method: "put",
-      path,
-      summary:
-        "Complete the authorization with the parameters of the redirect, and check the server",
-      tag,
-      scope,
-      body: authorizationResponse,
-      response: { status: 200, schema: connectionDetails },
-      async handle({ tenant, param, access, body, signal }) {
-        const connection = await editor.find(tenant, param("connection"));
-        const failed = await withAuthorizations(({ complete }) =>
-          complete(connection, { ...body, by: access.token }),
-        );
-        if (failed instanceof Response) return failed;
-        return { json: await viewDetails(await editor.check(tenant, connection.id, signal)) };
-      },
+    implement(authorizationApi.complete, async ({ tenant, param, access, body, signal }) => {
+      const connection = await editor.find(tenant, param("connection"));
+      const failed = await withAuthorizations(({ complete }) =>
+        complete(connection, { ...body, by: access.token }),
+      );
+      if (failed instanceof Response) return failed;
+      return { json: await viewDetails(await editor.check(tenant, connection.id, signal)) };
     }),
-    defineRoute({
-      method: "delete",
-      path,
-      summary: "Sign out: delete the tokens of the connection, and revoke them at their server",
-      tag,
-      scope,
-      response: { status: 200, schema: connectionDetails },
-      async handle({ tenant, param, signal }) {
-        const connection = await editor.find(tenant, param("connection"));
-        const failed = await withAuthorizations(({ signOut }) => signOut(connection));
-        if (failed instanceof Response) return failed;
-        return { json: await viewDetails(await editor.check(tenant, connection.id, signal)) };
-      },
+    implement(authorizationApi.signOut, async ({ tenant, param, signal }) => {
+      const connection = await editor.find(tenant, param("connection"));
+      const failed = await withAuthorizations(({ signOut }) => signOut(connection));
+      if (failed instanceof Response) return failed;
+      return { json: await viewDetails(await editor.check(tenant, connection.id, signal)) };
     }),
   ];
 }

@@ -1,10 +1,10 @@
+import type { ChangedConnectionFields } from "@signalbox/contract/connection-fields.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { START } from "../events/store/contract/sample.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import type { Store } from "../store.ts";
 import { storeDefinition } from "../store.ts";
 import { createConnectionEditor } from "./connection-editor.ts";
-import type { ChangedConnectionFields } from "./connection-fields.ts";
 
 const bearer = (token: string) => ({ auth: { type: "bearer" as const, token } });
 

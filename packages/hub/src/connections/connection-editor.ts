@@ -2,18 +2,15 @@
  * Adds, changes and checks connections. A row is stored immediately; a keeper, in any process, then
  * checks the server. The caller gets the result of the check if it is recorded within `waitMs`.
  */
+import type {
+  ChangedConnectionFields,
+  NewConnectionFields,
+} from "@signalbox/contract/connection-fields.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
 import type { Store } from "../store.ts";
-import {
-  type ChangedConnectionFields,
-  changedCredentials,
-  changedTarget,
-  isSameOrigin,
-  type NewConnectionFields,
-  targetOf,
-} from "./connection-fields.ts";
+import { changedCredentials, changedTarget, isSameOrigin, targetOf } from "./connection-fields.ts";
 import { connectionId } from "./connection-id.ts";
 import { sealCredentials, signInOf, unsealCredentials } from "./credentials.ts";
 import type { Connection, ConnectionTarget } from "./model.ts";

@@ -1,49 +1,11 @@
 /** The fields of a connection in requests, and the rules for their combinations. */
-import { z } from "zod";
+import type {
+  ChangedConnectionFields,
+  NewConnectionFields,
+} from "@signalbox/contract/connection-fields.ts";
 import { type RequestError, validationError } from "../kernel/lib/request-error.ts";
-import { type Credentials, credentialFields } from "./credentials.ts";
+import type { Credentials } from "./credentials.ts";
 import type { ConnectionTarget } from "./model.ts";
-import { string, text, trimmedText } from "./text-field.ts";
-
-const name = trimmedText(200).regex(/^\P{Cc}*$/u, "must not contain control characters");
-
-const url = text(2_000).superRefine((value, context) => {
-  const problem = urlProblem(value);
-  if (problem) context.addIssue({ code: "custom", message: problem });
-});
-
-function urlProblem(value: string): string | undefined {
-  const parsed = URL.parse(value);
-  if (!parsed || !/^https?:$/.test(parsed.protocol))
-    return "must be the http(s) URL of an MCP server, such as https://example.com/mcp";
-  if (parsed.username || parsed.password)
-    return "must not contain credentials: use auth or headers";
-  return parsed.hash ? "must not contain a fragment (#…)" : undefined;
-}
-
-const targetFields = {
-  url: url.optional().describe("The URL of an MCP server that speaks Streamable HTTP."),
-  command: text(1_000)
-    .optional()
-    .describe("Instead of `url`: a program on the hub's machine that speaks MCP over stdio."),
-  args: z
-    .array(string().max(4_000, "must have at most 4000 characters"), "must be a list of strings")
-    .max(100, "must have at most 100 items")
-    .optional()
-    .describe("The arguments of `command`. No shell interprets them."),
-};
-
-export const newConnectionFields = z.strictObject({ name, ...targetFields, ...credentialFields });
-export type NewConnectionFields = z.output<typeof newConnectionFields>;
-
-export const changedConnectionFields = z.strictObject({
-  name: name.optional(),
-  ...targetFields,
-  headers: credentialFields.headers.nullable().describe("null removes all headers."),
-  auth: credentialFields.auth.nullable().describe("null removes the credentials."),
-  env: credentialFields.env.nullable().describe("null removes all variables."),
-});
-export type ChangedConnectionFields = z.output<typeof changedConnectionFields>;
 
 type Fields = Omit<ChangedConnectionFields, "name">;
 type Field = keyof Fields;

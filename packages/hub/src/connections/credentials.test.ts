@@ -1,5 +1,6 @@
 /** Tests how the credentials of connections are stored, and what servers receive. */
 import { text } from "node:stream/consumers";
+import { credentialFields } from "@signalbox/contract/connection-fields.ts";
 import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { listen, serveSdk2 } from "../../../../test/support/mcp-servers.ts";
@@ -12,12 +13,7 @@ import {
 import { WAIT } from "../../../../test/support/timeouts.ts";
 import { createSeal } from "../kernel/lib/seal.ts";
 import { createTestTimers } from "../kernel/lib/test-timers.ts";
-import {
-  type Credentials,
-  credentialFields,
-  sealCredentials,
-  unsealCredentials,
-} from "./credentials.ts";
+import { type Credentials, sealCredentials, unsealCredentials } from "./credentials.ts";
 import { IDLE_MS } from "./limits.ts";
 
 const seal = createSeal(new Uint8Array(32));

@@ -1,8 +1,9 @@
 /** Appends the events that a poll has found. They are matched like events of callbacks. */
+import { MAX_ID, MAX_TIMESTAMP, MAX_TYPE } from "@signalbox/contract/event-limits.ts";
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { toEvent } from "../events/callback/callback-event.ts";
 import type { AppendRequest, AppendResult, NewEvent } from "../events/model.ts";
-import { MAX_ID, MAX_TYPE, textProblem } from "../kernel/http/check-text.ts";
+import { textProblem } from "../kernel/http/check-text.ts";
 import { decodeJson } from "../kernel/http/decode.ts";
 import { isRejection } from "../kernel/http/ingest-outcome.ts";
 import { utf8 } from "../kernel/lib/bytes.ts";
@@ -25,7 +26,6 @@ export interface AppendPolledOptions {
 
 const BATCH = 100;
 const MAX_BYTES = 1024 * 1024;
-const MAX_TIMESTAMP = 100;
 
 /**
  * Skips events that cannot be stored, because they would block all later ones. Returns why the first

@@ -1,10 +1,10 @@
 /** Derives the hub's settings from those of the operator, and checks that they are safe. */
 
+import { isShortSecret, SHORT_SECRET } from "@signalbox/contract/secret-length.ts";
 import { readEventSettings } from "../events/settings.ts";
 import { readFlowSettings } from "../flows/settings.ts";
 import type { HubSettings } from "../host-ports.ts";
 import { isLoopback, parseNetworks } from "../kernel/http/addresses.ts";
-import { isShortSecret, SHORT_SECRET } from "../kernel/lib/secret-length.ts";
 import { SettingsError } from "../kernel/settings.ts";
 import { readPeopleSettings } from "../people/settings.ts";
 import { readRedeliverySettings } from "../redelivery/settings.ts";

@@ -2,39 +2,19 @@
  * The grants of OAuth clients. A person can list and revoke their own grants. An admin without a person,
  * such as the operator, can list and revoke the grants whose tenants the admin's token includes.
  */
-import { z } from "zod";
+import { grantCursors, oauthGrantApi, type oauthGrantView } from "@signalbox/contract/tokens.ts";
+import type { z } from "zod";
 import { type Access, allows } from "../kernel/access/authorizer.ts";
 import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
-import type { Scope } from "../kernel/access/scopes.ts";
-import { EVERY_TENANT, scopes } from "../kernel/access/scopes.ts";
-import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "../kernel/http/paging.ts";
-import { defineRoute, type Route } from "../kernel/http/route.ts";
+import { EVERY_TENANT } from "../kernel/access/scopes.ts";
+import { iso, isoOrNull, page } from "../kernel/http/paging.ts";
+import { implement, type Route } from "../kernel/http/route.ts";
 import { visiblePage } from "../kernel/http/visible-page.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Store } from "../store.ts";
 import type { OAuthGrant } from "./model.ts";
 
-const tag = "tokens";
-const cursors = cursorFor("grant");
-const time = z.iso.datetime();
-
-export const oauthGrantView = z.object({
-  id: z.string(),
-  client_id: z.string(),
-  client_name: z.string(),
-  person: z
-    .string()
-    .nullable()
-    .describe("The person who has granted the access; null for the operator."),
-  scopes: z.array(z.enum(scopes as [Scope, ...Scope[]])),
-  tenants: z.array(z.string()),
-  resource: z.string().describe("The MCP server for which the grant is valid, or the whole hub."),
-  created_at: time,
-  last_used_at: time.nullable(),
-  expires_at: time.describe("Each use by the client extends it."),
-});
-
-const viewGrant = (grant: OAuthGrant): z.input<typeof oauthGrantView> => ({
+const viewGrant = (grant: OAuthGrant): z.output<typeof oauthGrantView> => ({
   id: grant.id,
   client_id: grant.client_id,
   client_name: grant.client_name,
@@ -76,43 +56,23 @@ export function oauthGrantRoutes({ store, tokens, now }: OAuthGrantRoutes): Rout
   };
 
   return [
-    defineRoute({
-      method: "get",
-      path: "/api/oauth/grants",
-      summary: "List the OAuth clients that were granted access, newest first",
-      tag,
-      scope: "any",
-      isShared: true,
-      query: z.strictObject({ limit: limitQuery, cursor: cursors.query }),
-      response: { status: 200, schema: pageOf(oauthGrantView) },
-      async handle({ access, query: { limit, cursor } }) {
-        const visibility = await visibilityTo(access);
-        if (!visibility) return { json: { items: [], next_cursor: null } };
-        const { person, isVisible } = visibility;
-        const grants = await visiblePage(
-          { limit, before: cursor },
-          (list) => store.listOAuthGrants({ ...list, person, now: now() }),
-          isVisible,
-        );
-        return { json: page(grants, limit, ({ id }) => cursors.of(id), viewGrant) };
-      },
+    implement(oauthGrantApi.list, async ({ access, query: { limit, cursor } }) => {
+      const visibility = await visibilityTo(access);
+      if (!visibility) return { json: { items: [], next_cursor: null } };
+      const { person, isVisible } = visibility;
+      const grants = await visiblePage(
+        { limit, before: cursor },
+        (list) => store.listOAuthGrants({ ...list, person, now: now() }),
+        isVisible,
+      );
+      return { json: page(grants, limit, ({ id }) => grantCursors.of(id), viewGrant) };
     }),
-    defineRoute({
-      method: "delete",
-      path: "/api/oauth/grants/:grant",
-      summary: "Revoke a grant with all its tokens",
-      tag,
-      scope: "any",
-      isShared: true,
-      response: { status: 204 },
-      async handle({ access, param }) {
-        const id = param("grant");
-        const grant = await store.getOAuthGrant(id);
-        const isVisible = grant && (await visibilityTo(access))?.isVisible(grant);
-        if (!isVisible || !(await store.revokeOAuthGrant(id, now())))
-          throw new RequestError("not_found", "grant", "There is no grant with this id.");
-        return { status: 204 };
-      },
+    implement(oauthGrantApi.revoke, async ({ access, param }) => {
+      const id = param("grant");
+      const grant = await store.getOAuthGrant(id);
+      const isVisible = grant && (await visibilityTo(access))?.isVisible(grant);
+      if (!isVisible || !(await store.revokeOAuthGrant(id, now())))
+        throw new RequestError("not_found", "grant", "There is no grant with this id.");
     }),
   ];
 }

@@ -6,7 +6,7 @@ import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
 import type { Scope } from "../kernel/access/scopes.ts";
 import { EVERY_TENANT } from "../kernel/access/scopes.ts";
 
-export const METRICS_SCOPE: Scope = "metrics:read";
+const METRICS_SCOPE: Scope = "metrics:read";
 
 export interface AuthorizeMetricsOptions {
   authorizeRequest: AuthorizeRequest;

@@ -1,9 +1,8 @@
 /** The HTTP server of the hub, without webhooks, callbacks and live streams: the routes of all parts. */
 
-import { metaApi } from "@signalbox/contract/meta.ts";
+import { routes as contractRoutes } from "@signalbox/contract";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Hono } from "hono";
-import { describedRoutes } from "../described-routes.ts";
 import { WEBHOOKS } from "../events/admit/receive-request.ts";
 import type { Inbox } from "../events/inbox/inbox.ts";
 import { parameterSchemas } from "../flows/editing/node-type-routes.ts";
@@ -58,12 +57,7 @@ export function createHttp(
   const routes = parts.flatMap((part) => part.routes ?? []);
   mountRoutes(app, routes, authorizeRequest, settings.limits);
   addOpenApiRoute(app, {
-    routes: [
-      ...describedRoutes,
-      ...parts.flatMap((part) => part.described ?? []),
-      ...routes,
-      metaApi.openApi,
-    ],
+    routes: contractRoutes,
     version: settings.version,
     schemas: parameterSchemas(nodeTypes),
     checkHost,

@@ -1,5 +1,6 @@
 /** Reads the rates of events and runs over time. The cost does not grow with the number of events. */
-import { z } from "zod";
+
+import type { Series, StatsWindow } from "@signalbox/contract/stats.ts";
 import type { RunCount } from "../flows/runs/model.ts";
 import { iso } from "../kernel/http/paging.ts";
 import { idFloor } from "../kernel/lib/ids.ts";
@@ -10,12 +11,11 @@ import type { Store } from "../store.ts";
  * same hexadecimal digits: with eight digits a slot is 65.5 seconds, with seven 17.5 minutes, with six
  * 4.7 hours.
  */
-export const WINDOWS = {
+const WINDOWS = {
   "1h": { ms: 3_600_000, digits: 8 },
   "24h": { ms: 24 * 3_600_000, digits: 7 },
   "7d": { ms: 7 * 24 * 3_600_000, digits: 6 },
-} as const;
-export type Window = keyof typeof WINDOWS;
+} satisfies Record<StatsWindow, { ms: number; digits: number }>;
 
 /** The time in an id has 12 hexadecimal digits. */
 const slotMs = (digits: number) => 16 ** (12 - digits);
@@ -24,34 +24,10 @@ const MAX_COUNTED = 10_001;
 /** The maximum number of runs whose durations are read, the newest first. */
 const MAX_TIMED = 1_000;
 
-const count = z.int().min(0);
-const duration = z
-  .number()
-  .nullable()
-  .describe(
-    "The 95th percentile of the durations of succeeded runs, in milliseconds; null if there are none.",
-  );
-
-export const seriesView = z.object({
-  window: z.enum(Object.keys(WINDOWS) as [Window, ...Window[]]),
-  slot_ms: z.number().describe("The length of the slot of one point, in milliseconds."),
-  points: z.array(
-    z.object({
-      at: z.iso.datetime().describe("The start of the slot. The last slot is not over yet."),
-      events: count.describe("Received events."),
-      runs: count.describe("Created runs."),
-      failed: count.describe("Created runs that have failed."),
-      p95_ms: duration,
-    }),
-  ),
-  p95_ms: duration,
-});
-export type Series = z.input<typeof seriesView>;
-
 export async function readSeries(
   store: Pick<Store, "countReceived" | "countRunsByPeriod" | "listRunTimes">,
   tenant: string,
-  window: Window,
+  window: StatsWindow,
   now: number,
 ): Promise<Series> {
   const { ms, digits } = WINDOWS[window];

@@ -3,8 +3,8 @@
  * `/oauth/callback`. This route ends the browser's former session, creates a session of the person, and
  * opens the page on which the sign-in began.
  */
+import { signInApi } from "@signalbox/contract/session.ts";
 import type { Hono } from "hono";
-import { z } from "zod";
 import { baseUrl } from "../kernel/access/authorize-request.ts";
 import { createSessionCookie } from "../kernel/access/session-cookie.ts";
 import { createCookie } from "../kernel/http/cookie.ts";
@@ -12,7 +12,6 @@ import type { HostCheck } from "../kernel/http/host-check.ts";
 import { createNonce, escapeHtml, pageHeaders, STATIC_POLICY } from "../kernel/http/html-page.ts";
 import { deniedResponse } from "../kernel/http/problem-response.ts";
 import { returnPath } from "../kernel/http/return-path.ts";
-import type { RouteDescription } from "../kernel/http/route.ts";
 import type { Log } from "../kernel/lib/log.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
 import { reopenPage } from "../oauth/oauth-html.ts";
@@ -42,22 +41,9 @@ export interface GithubSignIn {
 /** Why a sign-in failed. The page `/sign-in` has a text for each code, so that it shows no text of the URL. */
 type SignInProblem = "stale" | "denied" | "rejected" | "unavailable";
 
-export const signInMethodsView = z.object({
-  github: z.boolean().describe("Whether people can sign in with GitHub, at `/auth/github`."),
-});
-
-export const signInMethodsRoute: RouteDescription = {
-  method: "get",
-  path: "/api/session/methods",
-  summary: "How people can sign in, besides the link that the hub prints",
-  tag: "session",
-  scope: undefined,
-  response: { status: 200, schema: signInMethodsView },
-};
-
 export function addGithubSignIn(app: Hono, options: GithubSignIn): void {
   const { github, people, sessions, seal, checkHost, publicUrl, now, log } = options;
-  app.get(signInMethodsRoute.path, (c) => {
+  app.get(signInApi.methods.path, (c) => {
     const denied = checkHost(c.req.header("host") ?? "", c.req.header("origin"));
     return denied ? deniedResponse(denied) : c.json({ github: github !== undefined });
   });

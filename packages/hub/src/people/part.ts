@@ -3,7 +3,7 @@ import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
 import { avatarOrigins } from "../kernel/http/avatars.ts";
 import type { Kernel, Part } from "../part.ts";
 import type { Sessions } from "../tokens/sessions.ts";
-import { addGithubSignIn, signInMethodsRoute } from "./github-sign-in.ts";
+import { addGithubSignIn } from "./github-sign-in.ts";
 import { createGithubUsers, type GithubUsers } from "./github-users.ts";
 import { createPeople, type People } from "./people.ts";
 import { withPeople } from "./with-people.ts";
@@ -54,7 +54,6 @@ export const createPeoplePart = (
   { signIn }: PeopleService,
   sessions: Sessions,
 ): Part => ({
-  described: [signInMethodsRoute],
   mount(app) {
     addGithubSignIn(app, {
       github: signIn?.github,

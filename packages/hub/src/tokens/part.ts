@@ -12,7 +12,7 @@ import type { GetHubInfo } from "../kernel/http/hub-info.ts";
 import type { Kernel, Part } from "../part.ts";
 import { createLastUse } from "./last-use.ts";
 import { withLocalToken } from "./local-token.ts";
-import { addSignInRoute, sessionRoutes, signInPath, signInRoute } from "./session-routes.ts";
+import { addSignInRoute, sessionRoutes, signInPath } from "./session-routes.ts";
 import { createSessions, OPERATOR, type Sessions } from "./sessions.ts";
 import { tokenRoutes } from "./token-routes.ts";
 
@@ -75,7 +75,6 @@ export async function createTokensPart(
         now,
       }),
     ],
-    described: [signInRoute],
     mount: (app) => addSignInRoute(app, { sessions, checkHost, publicUrl }),
   };
 }

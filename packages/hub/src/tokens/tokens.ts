@@ -5,8 +5,6 @@ import { randomSecret } from "../kernel/lib/random-secret.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Store } from "../store.ts";
 
-/** The maximum lifetime of a token with an expiry, in days. */
-export const MAX_DAYS = 36_500;
 const MAX_TENANTS_LENGTH = 4_000;
 const ADMIN_ID = "admin";
 /** The ids of the tokens from SIGNALBOX_TOKEN begin with it. */

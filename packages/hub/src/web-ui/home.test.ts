@@ -1,5 +1,5 @@
+import type { EventSummary } from "@signalbox/contract/events.ts";
 import { expect, it } from "vitest";
-import type { SummaryView } from "../events/inbox/event-view.ts";
 import { type HomePage, homePage } from "./home.ts";
 
 const page: HomePage = {
@@ -12,7 +12,7 @@ const page: HomePage = {
   newest: null,
 };
 
-const event: SummaryView = {
+const event: EventSummary = {
   id: "0198",
   source: "github",
   seq: 7,

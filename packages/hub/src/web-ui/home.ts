@@ -1,5 +1,6 @@
 /** The start page if the web UI is not built: the hub's addresses, the newest events and the first steps. */
-import { eventName, type SummaryView } from "../events/inbox/event-view.ts";
+import type { EventSummary } from "@signalbox/contract/events.ts";
+import { eventName } from "../events/inbox/event-view.ts";
 import { escapeHtml } from "../kernel/http/html-page.ts";
 
 export interface HomePage {
@@ -12,7 +13,7 @@ export interface HomePage {
   /** The number of pending events; null if the hub has several tenants. */
   pending: number | null;
   /** The newest events, which the page shows without a token; null if the visitor may not see them. */
-  newest: readonly SummaryView[] | null;
+  newest: readonly EventSummary[] | null;
 }
 
 export function homePage(page: HomePage, nonce = ""): string {
@@ -77,7 +78,7 @@ export function homePage(page: HomePage, nonce = ""): string {
 `;
 }
 
-function eventsSection(events: readonly SummaryView[]): string {
+function eventsSection(events: readonly EventSummary[]): string {
   const body =
     events.length === 0
       ? "<p>There are no events yet.</p>"
@@ -85,7 +86,7 @@ function eventsSection(events: readonly SummaryView[]): string {
   return `<section><h2>Newest events</h2>${body}</section>`;
 }
 
-function eventRow(event: SummaryView): string {
+function eventRow(event: EventSummary): string {
   const { received_at, repo, sender, title, url, processed } = event;
   const text = escapeHtml(title ?? event.id);
   const isLink = url !== null && /^https?:/.test(url);

@@ -1,5 +1,5 @@
+import type { Page } from "@signalbox/contract";
 import { api, type Query } from "./client.ts";
-import type { Page } from "./types.ts";
 
 const PAGE_SIZE = 100;
 /** A longer list is cut off: it would be too long to choose from. */

@@ -1,7 +1,8 @@
 /** The numbers that the navigation shows beside the names of pages. */
+
+import type { Page } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
-import type { Page } from "../api/types.ts";
 import { statsQuery } from "../inbox/inbox-header.tsx";
 import { count } from "../ui/format.ts";
 import { useIsAdmin } from "./session.ts";

@@ -1,9 +1,10 @@
 /** Shows the state of this tab's live stream, and the names of the tenant and the hub. */
+
+import type { Session } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { ShieldAlert } from "lucide-react";
 import { type ReactNode, useEffect } from "react";
 import { chosenTenant } from "../api/tenant.ts";
-import type { Session } from "../api/types.ts";
 import { useLive, useLiveState } from "../api/use-live.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { Tooltip } from "../ui/tooltip.tsx";

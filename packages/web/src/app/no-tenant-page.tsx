@@ -1,6 +1,7 @@
 /** Shown to a person without tenants: neither their account nor their organizations have installed the App. */
+
+import type { Session } from "@signalbox/contract";
 import { LogOut, PackagePlus, RotateCcw } from "lucide-react";
-import type { Session } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
 import { Logo } from "./logo.tsx";
 import { githubSignInUrl, signOut } from "./session.ts";

@@ -2,7 +2,7 @@
  * Merges the newest page of a list into the pages that are shown, newest items first. New items are
  * only counted, so that they do not move the rows that the user reads.
  */
-import type { Page } from "../api/types.ts";
+import type { Page } from "@signalbox/contract";
 
 export interface Pages<Item> {
   pages: Page<Item>[];

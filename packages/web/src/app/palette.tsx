@@ -1,4 +1,6 @@
 /** The command palette: pages, flows and actions by name. */
+
+import type { FlowSummary, Page } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { Command } from "cmdk";
 import { LogOut, Moon, Send, Sun, Workflow } from "lucide-react";
@@ -7,7 +9,6 @@ import { useRef } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client.ts";
 import { toProblem } from "../api/problem.ts";
-import type { FlowSummary, Page } from "../api/types.ts";
 import { useSendTest } from "../inbox/send-test.tsx";
 import { Kbd } from "../ui/kbd.tsx";
 import { Modal } from "../ui/modal.tsx";

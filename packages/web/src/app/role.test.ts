@@ -7,7 +7,11 @@ const person = {
   avatar_url: null,
   roles: { "1": "admin", "2": "member" } as const,
 };
-const session = { person, scopes: ["inbox:read"], tenants: ["1", "2"] };
+const session: Parameters<typeof roleIn>[0] = {
+  person,
+  scopes: ["inbox:read"],
+  tenants: ["1", "2"],
+};
 
 it("returns the role of the person in the chosen tenant, or `member`", () => {
   expect(roleIn(session, "1")).toBe("admin");

@@ -1,4 +1,4 @@
-import type { Session } from "../api/types.ts";
+import type { Session } from "@signalbox/contract";
 
 export type Role = "admin" | "member";
 

@@ -1,9 +1,10 @@
 /** The session of this browser. Without one, the app shows only the sign-in page. */
+
+import type { Session, SignInMethods } from "@signalbox/contract";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { api, toUrl } from "../api/client.ts";
 import { isStatus } from "../api/problem.ts";
 import { chooseTenant, chosenTenant, tenantToPin } from "../api/tenant.ts";
-import type { Session, SignInMethods } from "../api/types.ts";
 import { toastError } from "../ui/toast.tsx";
 import { roleIn } from "./role.ts";
 

@@ -1,9 +1,10 @@
 /** The frame of every page: navigation, palette, live state. */
+
+import type { Session } from "@signalbox/contract";
 import { LogOut, Monitor, Moon, Search, Sun, User, Users } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { chooseTenant, chosenTenant } from "../api/tenant.ts";
-import type { Session } from "../api/types.ts";
 import { SendTestProvider } from "../inbox/send-test.tsx";
 import { Avatar } from "../ui/avatar.tsx";
 import { Kbd } from "../ui/kbd.tsx";

@@ -1,7 +1,8 @@
 /** The name of a tenant; its id if it has no name, or is not among the first 100 tenants. */
+
+import type { Page, Tenant } from "@signalbox/contract";
 import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
-import type { Page, Tenant } from "../api/types.ts";
 
 export const tenantNameQuery = (id: string) =>
   queryOptions({

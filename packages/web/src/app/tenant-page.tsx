@@ -1,9 +1,10 @@
 /** Asks for a tenant, if the session has access to several tenants or to all. */
+
+import type { Page, Tenant } from "@signalbox/contract";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
 import { chooseTenant } from "../api/tenant.ts";
-import type { Page, Tenant } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextInput } from "../ui/field.tsx";

@@ -1,8 +1,9 @@
 /** A list that is loaded in pages. The live stream updates its rows and the number of new items. */
+
+import type { Page } from "@signalbox/contract";
 import { type InfiniteData, useInfiniteQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { LiveMessage } from "../api/live.ts";
-import type { Page } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
 import { type ItemOrder, mergeNewest, syncNewest } from "./paged-list.ts";
 import { queryClient } from "./query-client.ts";

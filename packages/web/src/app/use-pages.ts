@@ -1,7 +1,8 @@
 /** A list that the hub returns in pages. The loaded pages are reloaded every ten seconds. */
+
+import type { Page } from "@signalbox/contract";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
-import type { Page } from "../api/types.ts";
 import { PAGE_SIZE } from "./use-paged-list.ts";
 
 const REFRESH_MS = 10_000;

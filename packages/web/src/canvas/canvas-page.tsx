@@ -1,7 +1,7 @@
+import type { Flow } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "wouter";
 import { api, path } from "../api/client.ts";
-import type { Flow } from "../api/types.ts";
 import { ErrorState } from "../ui/error-state.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { Editor } from "./editor.tsx";

@@ -1,11 +1,12 @@
 /** Renders the editor and the run dock to HTML. */
+
+import type { Flow } from "@signalbox/contract";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { Tooltip } from "radix-ui";
 import { createElement, type ReactNode } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
 import { Router } from "wouter";
-import type { Flow } from "../api/types.ts";
 import { Editor } from "./editor.tsx";
 import { RunDock } from "./run-dock.tsx";
 import { sampleGraph } from "./test-graph.ts";

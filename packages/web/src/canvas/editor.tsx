@@ -1,7 +1,8 @@
 /** The editor of a flow: its canvas, its panels, and the runs of its draft. */
+
+import type { Flow } from "@signalbox/contract";
 import { ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import { useCallback, useEffect, useMemo, useState } from "react";
-import type { Flow } from "../api/types.ts";
 import { useKeys } from "../app/use-global-keys.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { NodePanel } from "../panel/node-panel.tsx";

@@ -1,8 +1,9 @@
 /** Lets the user choose a past run of a trigger, to use its input. */
+
+import type { RunItem } from "@signalbox/contract";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
-import type { RunItem } from "../api/types.ts";
 import { usePastRuns } from "../panel/use-past-runs.ts";
 import { Field, SelectInput } from "../ui/field.tsx";
 import { ago } from "../ui/format.ts";

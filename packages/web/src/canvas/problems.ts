@@ -1,6 +1,7 @@
 /** The errors and warnings of a flow, by node. */
+
+import type { Flow } from "@signalbox/contract";
 import { useMemo, useRef } from "react";
-import type { Flow } from "../api/types.ts";
 import type { NodeProblem } from "./canvas-context.ts";
 import { isEqual } from "./equal.ts";
 

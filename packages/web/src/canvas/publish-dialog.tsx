@@ -1,7 +1,8 @@
 /** Publishes the draft: shows the changes, errors and warnings, and asks for a note. */
+
+import type { Flow } from "@signalbox/contract";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { Flow } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field, TextArea } from "../ui/field.tsx";

@@ -1,11 +1,12 @@
 /** Starts a run of the draft: asks for the trigger and its input. */
+
+import type { EventItem, Page } from "@signalbox/contract";
 import { splitParameters } from "@signalbox/rules/flows/split-parameters.ts";
 import { useQuery } from "@tanstack/react-query";
 import { Play } from "lucide-react";
 import { useState } from "react";
 import { api } from "../api/client.ts";
 import { toProblem } from "../api/problem.ts";
-import type { EventItem, Page } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field, SelectInput, TextArea } from "../ui/field.tsx";

@@ -1,7 +1,8 @@
 /** Shows a run of the draft below the canvas: its steps over time, and the details of the chosen step. */
+
+import type { RunWithSteps } from "@signalbox/contract";
 import { FlaskConical, Pin, PinOff, RotateCw, Square, X } from "lucide-react";
 import { useState } from "react";
-import type { RunWithSteps } from "../api/types.ts";
 import { loadPin } from "../runs/load-pin.ts";
 import { isEnded } from "../runs/run-data.ts";
 import { signalOfRun } from "../runs/signal-of-run.ts";

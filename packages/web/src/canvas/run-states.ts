@@ -1,6 +1,7 @@
 /** The state of each node and edge in a run. */
+
+import type { RunWithSteps } from "@signalbox/contract";
 import { ITEM_PORT } from "@signalbox/rules/flows/node-type.ts";
-import type { RunWithSteps } from "../api/types.ts";
 import { duration } from "../ui/format.ts";
 import type { Aspect } from "../ui/signal-head.tsx";
 

@@ -1,8 +1,9 @@
 /** The draft in the editor: edits it, saves it to the hub, and merges edits of other clients. */
+
+import type { Flow } from "@signalbox/contract";
 import { useCallback, useEffect, useReducer, useRef, useState } from "react";
 import { api, path } from "../api/client.ts";
 import { ApiError, toProblem } from "../api/problem.ts";
-import type { Flow } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
 import { ago } from "../ui/format.ts";
 import { toastError, toasts } from "../ui/toast.tsx";

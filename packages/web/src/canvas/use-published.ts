@@ -1,8 +1,9 @@
 /** Loads the graph of a version, and compares the draft with the published version. */
+
+import type { Flow } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, path } from "../api/client.ts";
-import type { Flow } from "../api/types.ts";
 import { type Diff, diffOf } from "./diff.ts";
 import type { Graph } from "./graph.ts";
 

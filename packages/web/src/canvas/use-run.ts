@@ -1,8 +1,9 @@
 /** Starts runs of the draft, follows them live, and stores the pinned outputs for them. */
+
+import type { RunWithSteps } from "@signalbox/contract";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useCallback, useEffect, useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { RunWithSteps } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
 import { isEnded, mergeSteps } from "../runs/run-data.ts";
 import { toastError, toasts } from "../ui/toast.tsx";

@@ -1,8 +1,9 @@
 /** Lists the published versions, to roll back to one, or to use its graph as the draft. */
+
+import type { Flow, FlowVersion } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { Flow, FlowVersion } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { Dialog } from "../ui/dialog.tsx";

@@ -1,8 +1,9 @@
 /** Shows the steps to connect an agent, and whether the agent has called the hub. */
+
+import type { CreatedToken, OAuthGrant, Page, Token } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
-import type { CreatedToken, OAuthGrant, Page, Token } from "../api/types.ts";
 import { PAGE_SIZE } from "../app/use-paged-list.ts";
 import { useNow } from "../runs/use-now.ts";
 import { ago } from "../ui/format.ts";

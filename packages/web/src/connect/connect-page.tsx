@@ -1,10 +1,11 @@
 /** The page to connect an agent: the configuration to paste, a token, and the state of the connection. */
+
+import type { CreatedToken } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
 import { api } from "../api/client.ts";
 import { toProblem } from "../api/problem.ts";
-import type { CreatedToken } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { useIsAdmin, useSession } from "../app/session.ts";
 import { usePageTitle } from "../app/use-page-title.ts";

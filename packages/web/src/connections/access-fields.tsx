@@ -1,6 +1,7 @@
 /** Fields for the credentials of an MCP server. Stored credentials cannot be read, only kept or replaced. */
+
+import type { Connection } from "@signalbox/contract";
 import { isObject } from "@signalbox/rules/json.ts";
-import type { Connection } from "../api/types.ts";
 import { Field, SelectInput, TextInput } from "../ui/field.tsx";
 import { type Access, accessText, type ConnectionForm } from "./connection-form.ts";
 

@@ -1,8 +1,9 @@
 /** Buttons for a connection with OAuth: the user authorizes the hub at the server, or signs the hub out. */
+
+import type { ConnectionDetails } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { LogIn, LogOut } from "lucide-react";
 import { api, path } from "../api/client.ts";
-import type { ConnectionDetails } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";

@@ -2,11 +2,12 @@
  * The authorization server of a connection redirects here. The browser does not send the session
  * cookie with a redirect from another site, so this page sends the parameters to the hub.
  */
+
+import type { ConnectionDetails } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { api, path } from "../api/client.ts";
-import type { ConnectionDetails } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { ButtonLink } from "../ui/button.tsx";

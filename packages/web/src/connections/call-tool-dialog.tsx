@@ -1,10 +1,11 @@
 /** Calls a tool of a connection, with arguments from a form for the tool's schema, or from JSON. */
+
+import type { CalledTool, ConnectionTool } from "@signalbox/contract";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Play } from "lucide-react";
 import { useId, useMemo, useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { CalledTool, ConnectionTool } from "../api/types.ts";
 import { PanelProvider } from "../panel/panel-context.ts";
 import { SchemaForm } from "../panel/schema-form.tsx";
 import { Button } from "../ui/button.tsx";

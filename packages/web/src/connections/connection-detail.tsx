@@ -1,9 +1,10 @@
 /** The details of a connection: its status, tools and triggers, and the flows that use it. */
+
+import type { ConnectionDetails } from "@signalbox/contract";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Pencil, Play, RefreshCw, Trash2, X } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { ConnectionDetails } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { ConfirmDialog } from "../ui/confirm-dialog.tsx";

@@ -1,10 +1,11 @@
 /** Adds or changes a connection. The hub checks the server immediately. */
+
+import type { ConnectionDetails } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { Plus, RefreshCw } from "lucide-react";
 import { useId, useState } from "react";
 import { api, path } from "../api/client.ts";
 import { fieldErrors } from "../api/problem.ts";
-import type { ConnectionDetails } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { useSession } from "../app/session.ts";
 import { Button } from "../ui/button.tsx";

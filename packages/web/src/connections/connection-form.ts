@@ -1,6 +1,7 @@
 /** The values of the form for a connection, and the request body that is created from them. */
+
+import type { Connection } from "@signalbox/contract";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
-import type { Connection } from "../api/types.ts";
 
 export type Pair = readonly [name: string, value: string];
 

@@ -1,5 +1,5 @@
 /** The signal colours and labels of connections and of their subscriptions. */
-import type { Connection, Subscription } from "../api/types.ts";
+import type { Connection, Subscription } from "@signalbox/contract";
 import type { Signal } from "../ui/signal-head.tsx";
 
 const CONNECTIONS: Record<Connection["status"], Signal> = {

@@ -1,10 +1,11 @@
 /** The list of connections, with their status and the numbers of their tools and triggers. */
+
+import type { Connection, Page } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { Plug, Plus } from "lucide-react";
 import { useState } from "react";
 import { Link, useLocation, useParams } from "wouter";
 import { api } from "../api/client.ts";
-import type { Connection, Page } from "../api/types.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { Button } from "../ui/button.tsx";
 import { cx } from "../ui/cx.ts";

@@ -1,9 +1,10 @@
 /** Sends the server a new callback token, and keeps the previous one for a day or revokes it. */
+
+import type { Subscription } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { Subscription } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { cx } from "../ui/cx.ts";

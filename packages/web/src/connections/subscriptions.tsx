@@ -1,10 +1,11 @@
 /** The trigger subscriptions of a connection: the flows that use it, and the states at its server. */
+
+import type { FlowSummary, Page, Subscription } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
 import { api, path } from "../api/client.ts";
-import type { FlowSummary, Page, Subscription } from "../api/types.ts";
 import { IconButton } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";

@@ -1,8 +1,9 @@
 /** Asks before it deletes a flow, and offers to download the flow first. */
+
+import type { FlowItem } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { Download, Trash2 } from "lucide-react";
 import { api, path } from "../api/client.ts";
-import type { FlowItem } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";

@@ -1,4 +1,6 @@
 /** A flow in the list: its triggers, its waiting runs, its last run, and its problems. */
+
+import type { Flow, FlowItem, Queue } from "@signalbox/contract";
 import {
   CalendarClock,
   Copy,
@@ -11,7 +13,6 @@ import {
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { api, path } from "../api/client.ts";
-import type { Flow, FlowItem, Queue } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { signalOfRun } from "../runs/signal-of-run.ts";
 import { IconButton } from "../ui/button.tsx";

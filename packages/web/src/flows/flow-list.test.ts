@@ -1,5 +1,5 @@
+import type { FlowItem } from "@signalbox/contract";
 import { describe, expect, it } from "vitest";
-import type { FlowItem } from "../api/types.ts";
 import {
   attentionOf,
   draftStateOf,

@@ -1,5 +1,5 @@
 /** Selects and groups the flows of the list, and describes their state for the cards. */
-import type { App, FlowItem } from "../api/types.ts";
+import type { App, FlowItem } from "@signalbox/contract";
 import { signalOfRun } from "../runs/signal-of-run.ts";
 import type { Aspect } from "../ui/signal-head.tsx";
 

@@ -1,9 +1,10 @@
 /** The page with all flows, grouped by app. */
+
+import type { FlowItem, Page } from "@signalbox/contract";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Plus, Search } from "lucide-react";
 import { useMemo, useState } from "react";
 import { api } from "../api/client.ts";
-import type { FlowItem, Page } from "../api/types.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { useQueue } from "../runs/use-queue.ts";
 import { nameOfSender } from "../triggers/senders.ts";

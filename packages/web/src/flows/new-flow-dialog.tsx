@@ -1,10 +1,11 @@
 /** Creates a flow: asks for its name and app, then opens it in the editor. */
+
+import type { App, Flow } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { Workflow } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
 import { api, path } from "../api/client.ts";
-import type { App, Flow } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";

@@ -1,6 +1,6 @@
+import type { App, Page } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
-import type { App, Page } from "../api/types.ts";
 
 export const useApps = () =>
   useQuery({

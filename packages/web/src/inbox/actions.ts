@@ -1,7 +1,8 @@
 /** The actions on events: mark as processed or as waiting, with an undo, and replay. */
+
+import type { BulkResult, ReplayResult } from "@signalbox/contract";
 import { api, path } from "../api/client.ts";
 import { ApiError } from "../api/problem.ts";
-import type { BulkResult, ReplayResult } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { plural } from "../ui/format.ts";
 import { toastError, toasts } from "../ui/toast.tsx";

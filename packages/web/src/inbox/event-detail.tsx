@@ -1,9 +1,10 @@
 /** The open event: its actions, the progress of its newest run, and tabs with its details. */
+
+import type { EventItem, Page, RunItem } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { Check, Link2, RotateCcw, Undo2, Workflow, X } from "lucide-react";
 import { useEffect, useState } from "react";
 import { api } from "../api/client.ts";
-import type { EventItem, Page, RunItem } from "../api/types.ts";
 import { setFlag } from "../app/flags.ts";
 import { useIsAdmin } from "../app/session.ts";
 import { Button, IconButton } from "../ui/button.tsx";

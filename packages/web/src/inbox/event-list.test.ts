@@ -1,5 +1,5 @@
+import type { EventItem } from "@signalbox/contract";
 import { afterEach, expect, it, vi } from "vitest";
-import type { EventItem } from "../api/types.ts";
 import { toListRows } from "./event-list.ts";
 
 const event = (seq: number, more: Partial<EventItem> = {}) =>

@@ -1,5 +1,5 @@
 /** The rows of the list: events with a heading for each day. */
-import type { EventItem } from "../api/types.ts";
+import type { EventItem } from "@signalbox/contract";
 import { day, dayKey } from "../ui/format.ts";
 
 export type ListRow =

@@ -1,5 +1,5 @@
+import type { EventView } from "@signalbox/contract";
 import type { Json } from "@signalbox/rules/json.ts";
-import type { EventView } from "../api/types.ts";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
 import { type Loadable, Loaded } from "../ui/loaded.tsx";
 import { LargePayload } from "./large-payload.tsx";

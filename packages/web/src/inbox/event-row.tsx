@@ -1,7 +1,8 @@
 /** One event in the list. */
+
+import type { EventItem, RunItem } from "@signalbox/contract";
 import { memo } from "react";
 import { Link } from "wouter";
-import type { EventItem, RunItem } from "../api/types.ts";
 import { RunChip } from "../runs/run-chip.tsx";
 import { Checkbox } from "../ui/checkbox.tsx";
 import { cx } from "../ui/cx.ts";

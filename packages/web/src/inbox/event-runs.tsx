@@ -1,5 +1,5 @@
+import type { Page, RunItem } from "@signalbox/contract";
 import { Link } from "wouter";
-import type { Page, RunItem } from "../api/types.ts";
 import { runDuration } from "../runs/run-chip.tsx";
 import { signalOfRun } from "../runs/signal-of-run.ts";
 import { EmptyState } from "../ui/empty-state.tsx";

@@ -1,6 +1,7 @@
 /** The tab with the properties of an event. */
+
+import type { EventItem, EventView } from "@signalbox/contract";
 import type { ReactNode } from "react";
-import type { EventItem, EventView } from "../api/types.ts";
 import { bytes, clock, count, day } from "../ui/format.ts";
 import { signalOfOutcome, typeOf } from "./event-words.ts";
 

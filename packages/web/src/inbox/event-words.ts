@@ -1,6 +1,6 @@
 /** The texts that the inbox shows for an event, its type, and the outcome of its runs. */
 
-import type { EventItem } from "../api/types.ts";
+import type { EventItem } from "@signalbox/contract";
 import type { Signal } from "../ui/signal-head.tsx";
 
 /** Appends the action to the type, as in `issues.opened`, unless the type already ends with it. */

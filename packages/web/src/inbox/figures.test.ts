@@ -1,5 +1,5 @@
+import type { Stats } from "@signalbox/contract";
 import { expect, it } from "vitest";
-import type { Stats } from "../api/types.ts";
 import { figuresOf, formatRate } from "./figures.ts";
 
 const point = (events: number, runs = 0, failed = 0) => ({

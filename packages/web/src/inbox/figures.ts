@@ -1,5 +1,5 @@
 /** Computes the figures in the header of the inbox from the statistics of the hub. */
-import type { Stats } from "../api/types.ts";
+import type { Stats } from "@signalbox/contract";
 import { countOrMore } from "../ui/format.ts";
 
 /** The number of bars in a sparkline. */

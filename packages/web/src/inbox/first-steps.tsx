@@ -1,10 +1,11 @@
 /** The guided path of a new hub. A step is marked as done when the event, the flow or the call exists. */
+
+import type { EventItem, FlowSummary, Page, RunItem } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { Bot, Eye, Send, Workflow, X } from "lucide-react";
 import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client.ts";
-import type { EventItem, FlowSummary, Page, RunItem } from "../api/types.ts";
 import { setFlag, useFlag } from "../app/flags.ts";
 import { useIsAdmin } from "../app/session.ts";
 import { NewFlowDialog } from "../flows/new-flow-dialog.tsx";

@@ -1,5 +1,5 @@
 /** Converts an event to a new flow. Its trigger fires on events with the same source, type and action. */
-import type { EventItem } from "../api/types.ts";
+import type { EventItem } from "@signalbox/contract";
 import type { NewFlow } from "../flows/new-flow-dialog.tsx";
 
 export type EventKind = Pick<EventItem, "source" | "type" | "action">;

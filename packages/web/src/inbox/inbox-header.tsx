@@ -1,8 +1,9 @@
 /** The header of the inbox, with the number of waiting events, rates and failures. */
+
+import type { Stats } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { api } from "../api/client.ts";
-import type { Stats } from "../api/types.ts";
 import { duration } from "../ui/format.ts";
 import { Sparkline } from "../ui/sparkline.tsx";
 import { SplitFlap } from "../ui/split-flap.tsx";

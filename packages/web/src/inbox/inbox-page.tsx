@@ -1,7 +1,8 @@
 /** The inbox: figures, filters, the live list, and the open event. */
+
+import type { EventView } from "@signalbox/contract";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation, useParams, useSearch } from "wouter";
-import type { EventView } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { useKeys } from "../app/use-global-keys.ts";
 import { usePageTitle } from "../app/use-page-title.ts";

@@ -1,9 +1,10 @@
 /** Shows the JSON of a payload that is too large for a tree as text, and loads it in parts. */
+
+import type { EventView } from "@signalbox/contract";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useState } from "react";
 import { api, fileUrl, path } from "../api/client.ts";
-import type { EventView } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { bytes } from "../ui/format.ts";

@@ -1,8 +1,9 @@
 /** Shows the progress of a run as stations on a track, and updates it until the run ends. */
+
+import type { Flow, RunItem, RunWithSteps } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { api, path } from "../api/client.ts";
-import type { Flow, RunItem, RunWithSteps } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
 import { queryClient } from "../app/query-client.ts";
 import { useIsAdmin } from "../app/session.ts";

@@ -1,10 +1,11 @@
 /** The dialog in which the hub sends a signed sample to its own webhook endpoint. It needs no public URL. */
+
+import type { Page, SourceKind, TestEventSent } from "@signalbox/contract";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Send } from "lucide-react";
 import { createContext, type ReactNode, useContext, useState } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client.ts";
-import type { Page, SourceKind, TestEventSent } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { ErrorState } from "../ui/error-state.tsx";

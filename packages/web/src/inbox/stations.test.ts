@@ -1,5 +1,5 @@
+import type { RunWithSteps } from "@signalbox/contract";
 import { expect, it } from "vitest";
-import type { RunWithSteps } from "../api/types.ts";
 import { stationsOf } from "./stations.ts";
 
 type Step = RunWithSteps["steps"][number];

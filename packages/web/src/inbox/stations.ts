@@ -1,5 +1,5 @@
 /** Converts the steps of a run, and the nodes that may follow, to the stations of a track. */
-import type { Flow, RunWithSteps } from "../api/types.ts";
+import type { Flow, RunWithSteps } from "@signalbox/contract";
 import { retryAt } from "../runs/waterfall.ts";
 import { duration } from "../ui/format.ts";
 import type { Station } from "../ui/track.tsx";

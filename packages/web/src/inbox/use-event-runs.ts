@@ -1,8 +1,9 @@
 /** Loads the newest runs in one request for all rows, and groups them by the event that started them. */
+
+import type { Page, RunItem } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useMemo } from "react";
 import { api } from "../api/client.ts";
-import type { Page, RunItem } from "../api/types.ts";
 
 const NO_RUNS: readonly RunItem[] = [];
 const isActive = ({ finished_at }: RunItem) => finished_at === null;

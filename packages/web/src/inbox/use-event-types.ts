@@ -1,7 +1,8 @@
 /** Loads the sources and types of recent events. */
+
+import type { EventType, Page } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
-import type { EventType, Page } from "../api/types.ts";
 
 const NO_TYPES: readonly EventType[] = [];
 

@@ -1,6 +1,6 @@
+import type { EventView } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
-import type { EventView } from "../api/types.ts";
 
 /** The hub truncates larger payloads. */
 const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;

@@ -1,5 +1,5 @@
+import type { EventItem } from "@signalbox/contract";
 import { afterEach, expect, it } from "vitest";
-import type { EventItem } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { findShownAs, patchEvents } from "./use-events.ts";
 

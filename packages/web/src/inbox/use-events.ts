@@ -1,7 +1,8 @@
 /** The list of events, and changes to the events in the query cache. */
+
+import type { EventItem, EventView, Page } from "@signalbox/contract";
 import type { InfiniteData } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
-import type { EventItem, EventView, Page } from "../api/types.ts";
 import { type ItemOrder, patch } from "../app/paged-list.ts";
 import { queryClient } from "../app/query-client.ts";
 import { countLocalChange, PAGE_SIZE, usePagedList } from "../app/use-paged-list.ts";

@@ -1,7 +1,8 @@
 /** The triggers of the tenant with their verdicts on an event, in pages. */
+
+import type { Explanation } from "@signalbox/contract";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
-import type { Explanation } from "../api/types.ts";
 
 export type ExplanationQuery = ReturnType<typeof useExplanation>;
 

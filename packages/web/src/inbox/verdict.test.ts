@@ -1,5 +1,5 @@
+import type { ExplainedTrigger } from "@signalbox/contract";
 import { expect, it } from "vitest";
-import type { ExplainedTrigger } from "../api/types.ts";
 import { countOf, findDecidingFields, linesOf, sortTriggers, stateOf } from "./verdict.ts";
 
 type Reasons = NonNullable<ExplainedTrigger["reasons"]>;

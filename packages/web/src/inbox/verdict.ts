@@ -1,5 +1,5 @@
 /** Converts verdicts to the short texts of the tab “Why”, and sorts the triggers. */
-import type { ExplainedTrigger } from "../api/types.ts";
+import type { ExplainedTrigger } from "@signalbox/contract";
 import type { ChipProps } from "../ui/chip.tsx";
 import { count } from "../ui/format.ts";
 

@@ -1,9 +1,10 @@
 /** The tab “Why”: the triggers, in pages, with the reasons of their verdicts, and the deciding fields in the payload. */
+
+import type { EventView, ExplainedTrigger } from "@signalbox/contract";
 import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath } from "@signalbox/rules/match/path.ts";
 import { useMemo } from "react";
 import { Link } from "wouter";
-import type { EventView, ExplainedTrigger } from "../api/types.ts";
 import { Chip } from "../ui/chip.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { plural } from "../ui/format.ts";

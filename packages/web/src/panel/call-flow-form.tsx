@@ -1,10 +1,11 @@
 /** The form of a `CallFlow` node: the called flow, one of its triggers, and the input of that trigger. */
+
+import type { Flow, FlowItem } from "@signalbox/contract";
 import { inputSchema, readParameters } from "@signalbox/rules/flows/parameters.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
 import { readAll } from "../api/read-all.ts";
-import type { Flow, FlowItem } from "../api/types.ts";
 import type { FlowNode } from "../canvas/graph.ts";
 import { definitionOf } from "../canvas/node-kinds.ts";
 import { textOf } from "../triggers/text-of.ts";

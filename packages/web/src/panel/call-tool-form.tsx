@@ -1,10 +1,11 @@
 /** The form of a `CallTool` node: the connection, one of its tools, and the arguments of that tool. */
+
+import type { Connection } from "@signalbox/contract";
 import type { ConnectionTool } from "@signalbox/rules/flows/node-type.ts";
 import { isObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
 import { readAll } from "../api/read-all.ts";
-import type { Connection } from "../api/types.ts";
 import { textOf } from "../triggers/text-of.ts";
 import { ErrorState } from "../ui/error-state.tsx";
 import { ChoiceField } from "./choice-field.tsx";

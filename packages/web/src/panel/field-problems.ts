@@ -1,5 +1,5 @@
 /** Selects the errors and warnings of one node, and maps them to the fields of its form. */
-import type { Flow } from "../api/types.ts";
+import type { Flow } from "@signalbox/contract";
 import type { FlowNode } from "../canvas/graph.ts";
 
 export const findingsOf = ({ errors, warnings }: Pick<Flow, "errors" | "warnings">, id: string) =>

@@ -1,9 +1,10 @@
 /** Predicts the tool name that the hub will assign to a node. */
+
+import type { Flow, ToolNameView } from "@signalbox/contract";
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { freeNumber, numberedName, toolName } from "@signalbox/rules/flows/tool-name.ts";
 import { useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
-import type { Flow, ToolNameView } from "../api/types.ts";
 import type { Graph } from "../canvas/graph.ts";
 import { definitionOf } from "../canvas/node-kinds.ts";
 

@@ -1,4 +1,6 @@
 /** Renders the node panel to HTML. */
+
+import type { Flow, NodeType } from "@signalbox/contract";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { Tooltip } from "radix-ui";
@@ -6,7 +8,6 @@ import { createElement, type ReactNode } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import type { Flow, NodeType } from "../api/types.ts";
 import type { FlowNode } from "../canvas/graph.ts";
 import { node, sampleGraph } from "../canvas/test-graph.ts";
 import type { DraftRun } from "../canvas/use-run.ts";

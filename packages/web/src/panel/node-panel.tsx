@@ -1,9 +1,10 @@
 /** The panel of one node: its name, a form for its parameters, its settings, and a test of this step. */
+
+import type { Flow } from "@signalbox/contract";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { isWithin, parsePath } from "@signalbox/rules/match/path.ts";
 import { FlaskConical, Trash2, X } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
-import type { Flow } from "../api/types.ts";
 import type { FlowNode, Graph } from "../canvas/graph.ts";
 import { NodeIcon } from "../canvas/node-icon.tsx";
 import { definitionOf } from "../canvas/node-kinds.ts";

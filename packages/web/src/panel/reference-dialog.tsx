@@ -1,8 +1,9 @@
 /** Shows the data of a past run, and inserts a reference to the value that the user chooses. */
+
+import type { Page, RunItem, RunWithSteps, Secret } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
-import type { Page, RunItem, RunWithSteps, Secret } from "../api/types.ts";
 import type { FlowNode, Graph } from "../canvas/graph.ts";
 import type { Pins } from "../canvas/pins.ts";
 import { isPreview } from "../runs/preview.ts";

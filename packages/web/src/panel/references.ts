@@ -1,7 +1,8 @@
 /** The values that a node can reference: the input of the run, and the outputs of all nodes before it. */
+
+import type { RunWithSteps } from "@signalbox/contract";
 import { ancestorsOf, graphOf } from "@signalbox/rules/flows/graph.ts";
 import type { Json } from "@signalbox/rules/json.ts";
-import type { RunWithSteps } from "../api/types.ts";
 import type { Graph } from "../canvas/graph.ts";
 import { definitionOf } from "../canvas/node-kinds.ts";
 import type { Pins } from "../canvas/pins.ts";

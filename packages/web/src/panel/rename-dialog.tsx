@@ -1,7 +1,8 @@
 /** Asks the user to confirm a new name of a trigger that renames its tool. */
+
+import type { Flow } from "@signalbox/contract";
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { toolName } from "@signalbox/rules/flows/tool-name.ts";
-import type { Flow } from "../api/types.ts";
 import type { FlowNode, Graph } from "../canvas/graph.ts";
 import { definitionOf } from "../canvas/node-kinds.ts";
 import { Button } from "../ui/button.tsx";

@@ -1,8 +1,9 @@
 /** The "MCP Tool" section of a trigger that agents call: the name, description and parameters of the tool. */
+
+import type { Flow } from "@signalbox/contract";
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { Wrench } from "lucide-react";
-import type { Flow } from "../api/types.ts";
 import type { FlowNode, Graph } from "../canvas/graph.ts";
 import { textOf } from "../triggers/text-of.ts";
 import { Field, TextArea } from "../ui/field.tsx";

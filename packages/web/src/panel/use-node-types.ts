@@ -1,6 +1,6 @@
+import type { NodeType } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
-import type { NodeType } from "../api/types.ts";
 
 /** The node types with the JSON Schemas of their parameters. They do not change while the hub runs. */
 export const useNodeTypes = () =>

@@ -1,7 +1,8 @@
 /** The runs of a flow whose data the panel can use. */
+
+import type { Page, RunItem, RunWithSteps } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
-import type { Page, RunItem, RunWithSteps } from "../api/types.ts";
 
 const MAX_RUNS = 20;
 

@@ -1,5 +1,5 @@
+import type { Queue } from "@signalbox/contract";
 import { expect, it } from "vitest";
-import type { Queue } from "../api/types.ts";
 import { describeRunWait, summarizeQueue, waitingFlows } from "./queue-words.ts";
 
 const NOW = Date.parse("2026-11-19T12:00:30Z");

@@ -1,6 +1,7 @@
 /** Describes which runs wait, and for what. */
+
+import type { Queue } from "@signalbox/contract";
 import { isObject } from "@signalbox/rules/json.ts";
-import type { Queue } from "../api/types.ts";
 import { clock, count, countOrMore, dayMark, duration, plural } from "../ui/format.ts";
 import type { RunData } from "./run-data.ts";
 

@@ -1,7 +1,8 @@
 /** The request that replays a run: it starts a run from the same trigger, with the same event or with an input. */
+
+import type { EventView } from "@signalbox/contract";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { path, type Query } from "../api/client.ts";
-import type { EventView } from "../api/types.ts";
 import type { RunFields } from "./run-data.ts";
 
 export type ReplayableRun = Pick<

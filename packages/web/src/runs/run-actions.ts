@@ -1,7 +1,8 @@
 /** Retries, cancels and replays runs. */
+
+import type { RunsChanged } from "@signalbox/contract";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { api, path } from "../api/client.ts";
-import type { RunsChanged } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { plural } from "../ui/format.ts";
 import { toastError, toasts } from "../ui/toast.tsx";

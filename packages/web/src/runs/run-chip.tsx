@@ -1,5 +1,5 @@
 /** A chip for a run of an event: the flow, and the duration, the status or the error. */
-import type { RunItem } from "../api/types.ts";
+import type { RunItem } from "@signalbox/contract";
 import { Chip } from "../ui/chip.tsx";
 import { duration } from "../ui/format.ts";
 import { signalOfRun } from "./signal-of-run.ts";

@@ -1,5 +1,5 @@
 /** A run and the steps that are loaded so far, sorted by their numbers. */
-import type { RunWithSteps } from "../api/types.ts";
+import type { RunWithSteps } from "@signalbox/contract";
 import type { Step } from "../canvas/run-states.ts";
 import { isOmitted, isPreview, OMITTED } from "./preview.ts";
 

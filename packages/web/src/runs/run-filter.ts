@@ -1,6 +1,7 @@
 /** The filter of the list of runs. The URL of the page contains it. */
+
+import type { RunItem } from "@signalbox/contract";
 import type { Query } from "../api/client.ts";
-import type { RunItem } from "../api/types.ts";
 import { isDraft } from "./replay.ts";
 
 export const RUN_VIEWS = ["all", "active", "succeeded", "failed", "cancelled"] as const;

@@ -1,8 +1,9 @@
 /** Controls that filter the list of runs by status, flow, cause and time. */
+
+import type { FlowSummary, Page } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { Clock, Workflow, Zap } from "lucide-react";
 import { api } from "../api/client.ts";
-import type { FlowSummary, Page } from "../api/types.ts";
 import { useIsAdmin } from "../app/session.ts";
 import { Button } from "../ui/button.tsx";
 import { Menu } from "../ui/menu.tsx";

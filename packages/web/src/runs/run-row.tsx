@@ -1,7 +1,8 @@
 /** One run in the list. */
+
+import type { RunItem } from "@signalbox/contract";
 import { memo } from "react";
 import { Link } from "wouter";
-import type { RunItem } from "../api/types.ts";
 import { Checkbox } from "../ui/checkbox.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { cx } from "../ui/cx.ts";

@@ -1,5 +1,5 @@
+import type { RunItem } from "@signalbox/contract";
 import { Ban, Check, Hourglass, LoaderCircle, type LucideIcon, Pause, X } from "lucide-react";
-import type { RunItem } from "../api/types.ts";
 import type { Signal } from "../ui/signal-head.tsx";
 
 /** The signal colour, label and icon of each status. */

@@ -1,6 +1,6 @@
+import type { Queue } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
-import type { Queue } from "../api/types.ts";
 
 /** The live stream does not report waits. */
 const REFRESH_MS = 3_000;

@@ -1,8 +1,9 @@
 /** Loads a run with its steps, page by page, and follows it until it has ended. */
+
+import type { Page } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { Page } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
 import type { Step } from "../canvas/run-states.ts";
 import {

@@ -1,7 +1,8 @@
 /** Loads the flow of a run: the version of the run, and the flow as it is now. */
+
+import type { Flow } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
-import type { Flow } from "../api/types.ts";
 import { useVersion } from "../canvas/use-published.ts";
 import type { RunFields } from "./run-data.ts";
 

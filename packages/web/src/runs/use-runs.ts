@@ -1,7 +1,8 @@
 /** Loads the list of runs, and keeps it up to date. */
+
+import type { Page, RunItem } from "@signalbox/contract";
 import { useEffect } from "react";
 import { api } from "../api/client.ts";
-import type { Page, RunItem } from "../api/types.ts";
 import { PAGE_SIZE, usePagedList } from "../app/use-paged-list.ts";
 import { type RunFilter, toRunQuery, writeRunFilter } from "./run-filter.ts";
 

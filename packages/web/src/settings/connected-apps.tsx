@@ -1,7 +1,8 @@
 /** The OAuth clients that were granted access, with their last use. */
+
+import type { OAuthGrant } from "@signalbox/contract";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { OAuthGrant } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { usePages } from "../app/use-pages.ts";
 import { Button } from "../ui/button.tsx";

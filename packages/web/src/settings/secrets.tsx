@@ -1,9 +1,10 @@
 /** Manages the secrets of flows. Their values can be written, but not read. */
+
+import type { Page, Secret } from "@signalbox/contract";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Lock } from "lucide-react";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { Page, Secret } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog } from "../ui/confirm-dialog.tsx";

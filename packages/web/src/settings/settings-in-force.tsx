@@ -1,8 +1,9 @@
 /** Lists the settings with which the hub was started, and the origin of each. */
+
+import type { Page, Setting } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
-import type { Page, Setting } from "../api/types.ts";
 import { Chip } from "../ui/chip.tsx";
 import { TextInput } from "../ui/field.tsx";
 import { Loaded } from "../ui/loaded.tsx";

@@ -1,8 +1,9 @@
 /** Shows the size of the database, what the hub stores for this tenant, and for how long. */
+
+import type { DatabaseSize, Stats } from "@signalbox/contract";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { api } from "../api/client.ts";
-import type { DatabaseSize, Stats } from "../api/types.ts";
 import { useSession } from "../app/session.ts";
 import { statsQuery } from "../inbox/inbox-header.tsx";
 import { ErrorState } from "../ui/error-state.tsx";

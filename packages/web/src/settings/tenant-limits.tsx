@@ -1,9 +1,10 @@
 /** Shows and changes the limits of a tenant: how long events are kept, how many, and their size. */
+
+import type { TenantDetails } from "@signalbox/contract";
 import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
 import { chosenTenant } from "../api/tenant.ts";
-import type { TenantDetails } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { useSession } from "../app/session.ts";
 import { Button } from "../ui/button.tsx";

@@ -1,9 +1,10 @@
 /** Lists access tokens with their last use, creates and revokes them. */
+
+import type { CreatedToken, Token } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { CreatedToken, Token } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { usePages } from "../app/use-pages.ts";
 import { Button } from "../ui/button.tsx";

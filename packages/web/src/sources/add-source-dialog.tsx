@@ -1,10 +1,11 @@
 /** Adds a webhook endpoint, and then shows how to set up the sender. */
+
+import type { SourceKind, SourceWithSecret } from "@signalbox/contract";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useState } from "react";
 import { api } from "../api/client.ts";
-import type { SourceKind, SourceWithSecret } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";

@@ -1,9 +1,10 @@
 /** Changes the name of an endpoint, and how it verifies webhooks and names their types. */
+
+import type { Source, SourceKind } from "@signalbox/contract";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { Source, SourceKind } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";

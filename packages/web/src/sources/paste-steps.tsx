@@ -2,10 +2,11 @@
  * Shows how to set up the sender of a new endpoint: the URL to paste, and the secret. If the hub has
  * generated the secret, it is shown only here. If the sender issues it, the user enters it here.
  */
+
+import type { SourceKind, SourceWithSecret } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { SourceKind, SourceWithSecret } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { CommandLine } from "../ui/command-line.tsx";

@@ -1,8 +1,9 @@
 /** Shows how many webhooks were rejected, by source and reason. */
+
+import type { Page, RejectionCount } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import { isStatus } from "../api/problem.ts";
-import type { Page, RejectionCount } from "../api/types.ts";
 import { ago, count, plural } from "../ui/format.ts";
 import { Loaded } from "../ui/loaded.tsx";
 import { SourceMark } from "../ui/source-mark.tsx";

@@ -1,9 +1,10 @@
 /** Replaces the secret of an endpoint. The former secret stays valid for some hours. */
+
+import type { Source, SourceKind, SourceWithSecret } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { Source, SourceKind, SourceWithSecret } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { CommandLine } from "../ui/command-line.tsx";

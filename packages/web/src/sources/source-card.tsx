@@ -1,9 +1,10 @@
 /** A card for an endpoint with a key: its address, its secrets, and the events it has received. */
+
+import type { Source, SourceKind, TestEventSent } from "@signalbox/contract";
 import { KeyRound, Pencil, Send, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { api, path } from "../api/client.ts";
-import type { Source, SourceKind, TestEventSent } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { CommandLine } from "../ui/command-line.tsx";

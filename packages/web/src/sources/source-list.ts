@@ -1,5 +1,5 @@
 /** Groups recent events by endpoint, and describes the secrets and the config of endpoints. */
-import type { EventType, Source, SourceKind } from "../api/types.ts";
+import type { EventType, Source, SourceKind } from "@signalbox/contract";
 
 export interface ReceivedEvents {
   lastAt: string;

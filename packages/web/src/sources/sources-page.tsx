@@ -1,9 +1,10 @@
 /** The page of sources: webhook endpoints, the events they received, failed and rejected webhooks. */
+
+import type { EventType, Page, Source, SourceKind } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useState } from "react";
 import { api } from "../api/client.ts";
-import type { EventType, Page, Source, SourceKind } from "../api/types.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { Button } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";

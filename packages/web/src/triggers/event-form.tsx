@@ -1,8 +1,9 @@
 /** The form of an Event trigger: source, type, params, filter, the live preview and a test event. */
+
+import type { OfferedTrigger } from "@signalbox/contract";
 import { declaredParams } from "@signalbox/rules/flows/declared-params.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { useMemo, useState } from "react";
-import type { OfferedTrigger } from "../api/types.ts";
 import { CodeField } from "../panel/code-field.tsx";
 import { usePanel } from "../panel/panel-context.ts";
 import { withField } from "../panel/schema-shape.ts";

@@ -1,8 +1,9 @@
 /** The dialog that creates a condition from a value in the payload of an event. */
+
+import type { EventView } from "@signalbox/contract";
 import type { Json } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
-import type { EventView } from "../api/types.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { bytes } from "../ui/format.ts";

@@ -1,5 +1,5 @@
 /** Splits the events of a preview into matches and near misses. */
-import type { TriggerPreview } from "../api/types.ts";
+import type { TriggerPreview } from "@signalbox/contract";
 import { plural } from "../ui/format.ts";
 
 export type PreviewedEvent = TriggerPreview["events"][number];

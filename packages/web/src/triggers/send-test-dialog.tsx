@@ -2,12 +2,13 @@
  * The dialog that sends a test event. The event is stored, matched and starts runs like any other event. The
  * dialog then shows the verdicts.
  */
+
+import type { OfferedTrigger, SourceKind, TestEventSent } from "@signalbox/contract";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation } from "@tanstack/react-query";
 import { Send } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { api } from "../api/client.ts";
-import type { OfferedTrigger, SourceKind, TestEventSent } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { ErrorState } from "../ui/error-state.tsx";

@@ -1,5 +1,5 @@
+import type { Connection, Source, SourceKind } from "@signalbox/contract";
 import { expect, it } from "vitest";
-import type { Connection, Source, SourceKind } from "../api/types.ts";
 import { kindOf, modeOf, nameOfSender, optionsFor, type Senders } from "./senders.ts";
 
 const connection = (id: string, trigger_count: number, status: Connection["status"] = "ok") =>

@@ -1,6 +1,7 @@
 /** The sources of Event triggers: connections with triggers, webhooks, and tools that the hub polls. */
+
+import type { Connection, Source, SourceKind } from "@signalbox/contract";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { Connection, Source, SourceKind } from "../api/types.ts";
 import { signalOfConnection } from "../connections/connection-signals.ts";
 import { textOf } from "./text-of.ts";
 

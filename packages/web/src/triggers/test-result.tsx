@@ -1,10 +1,11 @@
 /** The result of a test event: the verdicts of the published trigger, with its run, and of the draft. */
+
+import type { ExplainedTrigger, Page } from "@signalbox/contract";
 import { useIsFetching, useQuery } from "@tanstack/react-query";
 import { Inbox, RotateCcw } from "lucide-react";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { api, path } from "../api/client.ts";
-import type { ExplainedTrigger, Page } from "../api/types.ts";
 import { Reasons } from "../inbox/reasons.tsx";
 import { linesOf, stateOf } from "../inbox/verdict.ts";
 import { Button, ButtonLink } from "../ui/button.tsx";

@@ -1,4 +1,6 @@
 /** Renders the card and the form of a trigger to HTML. */
+
+import type { TriggerPreview, TriggerState } from "@signalbox/contract";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { Tooltip } from "radix-ui";
@@ -6,7 +8,6 @@ import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
 import { Router } from "wouter";
-import type { TriggerPreview, TriggerState } from "../api/types.ts";
 import { node } from "../canvas/test-graph.ts";
 import { TriggerSection } from "./trigger-section.tsx";
 import { PREVIEW_KEY, selectionOf } from "./use-preview.ts";

@@ -1,5 +1,5 @@
 /** The section of the node panel for Event and Schedule triggers: the card of the trigger, and its form. */
-import type { Flow } from "../api/types.ts";
+import type { Flow } from "@signalbox/contract";
 import type { FlowNode } from "../canvas/graph.ts";
 import { ErrorState } from "../ui/error-state.tsx";
 import { TriggerCard } from "./trigger-card.tsx";

@@ -1,5 +1,5 @@
+import type { TriggerState } from "@signalbox/contract";
 import { expect, it } from "vitest";
-import type { TriggerState } from "../api/types.ts";
 import { describePendingChange, signalOfTrigger } from "./trigger-state.ts";
 
 const published = (change: Partial<TriggerState> = {}): TriggerState => ({

@@ -1,6 +1,7 @@
 /** Texts for the card of a trigger: the state of the published trigger, and the changes in the draft. */
+
+import type { TriggerState } from "@signalbox/contract";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { TriggerState } from "../api/types.ts";
 import { isEqual } from "../canvas/equal.ts";
 import type { Signal } from "../ui/signal-head.tsx";
 import { textOf } from "./text-of.ts";

@@ -1,7 +1,8 @@
 /** The Event and Schedule triggers of a flow, as cards that can be edited in place. */
+
+import type { Flow } from "@signalbox/contract";
 import { Pencil, Plus, X } from "lucide-react";
 import { useMemo, useState } from "react";
-import type { Flow } from "../api/types.ts";
 import type { FlowNode, Graph } from "../canvas/graph.ts";
 import { fieldProblemsOf } from "../panel/field-problems.ts";
 import { PanelProvider } from "../panel/panel-context.ts";

@@ -1,7 +1,8 @@
 /** Controls for the event type: a list of the types that a server offers, or a text field with suggestions. */
+
+import type { OfferedTrigger, SourceKind } from "@signalbox/contract";
 import { Pencil } from "lucide-react";
 import { type ReactNode, useId, useRef, useState } from "react";
-import type { OfferedTrigger, SourceKind } from "../api/types.ts";
 import { useEventTypes } from "../inbox/use-event-types.ts";
 import { usePanel } from "../panel/panel-context.ts";
 import { Button } from "../ui/button.tsx";

@@ -1,8 +1,9 @@
 /** Loads which of the newest events a trigger would match, after every edit and when events arrive. */
+
+import type { TriggerPreview } from "@signalbox/contract";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
-import type { TriggerPreview } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
 import { queryClient } from "../app/query-client.ts";
 import { useThrottled } from "../app/use-throttled.ts";

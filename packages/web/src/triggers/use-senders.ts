@@ -1,8 +1,9 @@
 /** Loads the sources of Event triggers: connections, endpoints and kinds of senders. */
+
+import type { Connection, OfferedTrigger, Page, Source, SourceKind } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, path } from "../api/client.ts";
-import type { Connection, OfferedTrigger, Page, Source, SourceKind } from "../api/types.ts";
 import type { Senders } from "./senders.ts";
 
 const EMPTY: never[] = [];

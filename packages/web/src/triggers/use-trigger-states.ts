@@ -1,9 +1,10 @@
 /** The triggers of the published version, by node: their states and parameters. */
+
+import type { Flow, TriggerState } from "@signalbox/contract";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, path } from "../api/client.ts";
-import type { Flow, TriggerState } from "../api/types.ts";
 import { useVersion } from "../canvas/use-published.ts";
 
 export interface PublishedTrigger {

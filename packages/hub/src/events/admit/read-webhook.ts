@@ -2,8 +2,10 @@
  * Reads the events of a webhook whose signature is valid. Large bodies are read by a job, so that they do
  * not block the event loop; the result is the same.
  */
+
+import { MAX_ID, MAX_TYPE } from "@signalbox/contract/event-limits.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { MAX_ID, MAX_TYPE, textProblem } from "../../kernel/http/check-text.ts";
+import { textProblem } from "../../kernel/http/check-text.ts";
 import { createHeaderReader } from "../../kernel/http/header-reader.ts";
 import { type IngestOutcome, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import { defineJob, type RunJob } from "../../kernel/jobs/job.ts";

@@ -5,9 +5,11 @@
  * count towards the failure limit of the address, so that tokens cannot be guessed. The quota and
  * duplicates are checked later, by the transaction that stores the event.
  */
+
+import { MAX_ID } from "@signalbox/contract/event-limits.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { checkContentEncoding } from "../../kernel/http/check-request.ts";
-import { MAX_ID, textProblem } from "../../kernel/http/check-text.ts";
+import { textProblem } from "../../kernel/http/check-text.ts";
 import { repeatedHeader } from "../../kernel/http/header-reader.ts";
 import { isRejection, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import type { RateLimit } from "../../kernel/http/rate-limit.ts";

@@ -1,6 +1,7 @@
 /** Parses the body of a callback: `{ type, data?, id?, timestamp? }`. Other fields are ignored. */
+import { MAX_ID, MAX_TIMESTAMP, MAX_TYPE } from "@signalbox/contract/event-limits.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { MAX_ID, MAX_TYPE, textProblem } from "../../kernel/http/check-text.ts";
+import { textProblem } from "../../kernel/http/check-text.ts";
 import { asObject, decodeJson, decodeText } from "../../kernel/http/decode.ts";
 import { isRejection, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
@@ -16,7 +17,6 @@ export interface Callback {
   timestamp: string | undefined;
 }
 
-export const MAX_TIMESTAMP = 100;
 const EMPTY = utf8("{}");
 
 export function parseCallback(bytes: Uint8Array): Callback | Rejection {

@@ -2,6 +2,7 @@
  * Creates webhook endpoints of a tenant. Each has a key in its URL, and secrets that can be rotated.
  */
 
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { toBase64 } from "../../kernel/lib/bytes.ts";
 import { randomSecret } from "../../kernel/lib/random-secret.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
@@ -11,8 +12,6 @@ import { sources } from "../sources/index.ts";
 import type { SourceEndpoint, SourceSecret } from "./model.ts";
 
 const HOUR_MS = 3_600_000;
-export const MAX_GRACE_HOURS = 87_600;
-export const GRACE_HOURS = 24;
 
 /** Generators for kinds that require a certain format of secrets. */
 const generators: Record<string, () => string> = {
@@ -110,7 +109,7 @@ function definitionOf(kind: string): (typeof sources)[number] {
  * Validates the config. Returns it unchanged, without the defaults of the kind, because defaults may
  * change.
  */
-export function checkConfig(kind: string, rawConfig: unknown = {}): Record<string, unknown> {
+export function checkConfig(kind: string, rawConfig: unknown = {}): JsonObject {
   const { config, title } = definitionOf(kind);
   const isEmpty =
     typeof rawConfig === "object" && rawConfig !== null && Object.keys(rawConfig).length === 0;
@@ -119,7 +118,7 @@ export function checkConfig(kind: string, rawConfig: unknown = {}): Record<strin
     return {};
   }
   const parsed = config.safeParse(rawConfig);
-  if (parsed.success) return rawConfig as Record<string, unknown>;
+  if (parsed.success) return rawConfig as JsonObject;
   const errors = parsed.error.issues.map(({ path, message }) => ({
     path: ["config", ...path].join("."),
     message,

@@ -1,3 +1,5 @@
+import type { JsonObject } from "@signalbox/rules/json.ts";
+
 /** A webhook endpoint of one tenant. The caller encrypts the secrets; see lib/seal.ts. */
 export interface SourceEndpoint {
   id: string;
@@ -7,7 +9,7 @@ export interface SourceEndpoint {
   name: string;
   /** The last segment of the endpoint's URL. */
   key: string;
-  config: Record<string, unknown>;
+  config: JsonObject;
   secrets: SourceSecret[];
   created_at: number;
 }

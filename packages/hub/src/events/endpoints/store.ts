@@ -1,5 +1,6 @@
 /** Webhook endpoints that belong to one tenant. The caller encrypts their secrets. */
 
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { query, type Verb } from "../../kernel/store/sql.ts";
 import { read, write } from "../../kernel/store/verb.ts";
 import type { SourceEndpoint, SourceSecret } from "./model.ts";
@@ -48,7 +49,7 @@ function toSources(rows: readonly SourceRow[]): SourceEndpoint[] {
   for (const { secret_id, sealed, secret_created_at, expires_at, config, ...row } of rows) {
     const source = sources.get(row.id) ?? {
       ...row,
-      config: JSON.parse(config) as Record<string, unknown>,
+      config: JSON.parse(config) as JsonObject,
       secrets: [],
     };
     sources.set(row.id, source);

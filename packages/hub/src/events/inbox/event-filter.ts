@@ -1,32 +1,7 @@
-/** The filters for events: query parameters of lists, and the selection of a bulk action. */
-import { z } from "zod";
+/** Filters events: for lists, and for the selection of a bulk action. */
+import type { EventOutcome } from "@signalbox/contract/events.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import { EVENT_OUTCOMES, type EventOutcome } from "./event-view.ts";
 import { type Inbox, MAX_SCANS } from "./inbox.ts";
-
-const text = z.string().max(200, "must have at most 200 characters");
-const time = z.iso.datetime({
-  offset: true,
-  error: "must be a time such as 2026-11-15T12:00:00Z",
-});
-
-export const filterFields = {
-  type: text.optional().describe("Only events of this type."),
-  repo: text.optional().describe("Only events of this repository, as owner/name."),
-  source: text
-    .optional()
-    .describe("Only events of this source, or of the endpoint or connection with this id."),
-  outcome: z
-    .enum(EVENT_OUTCOMES, `must be one of ${EVENT_OUTCOMES.join(", ")}`)
-    .optional()
-    .describe("Only events whose runs have this state; `unmatched`: events that started no run."),
-  since: time.optional().describe("Only events received at this time or later."),
-  until: time.optional().describe("Only events received at this time or earlier."),
-  text: text
-    .min(1, "must not be empty")
-    .optional()
-    .describe("Text in the type, action, repo, sender, title, url or delivery id."),
-};
 
 export interface EventFilter {
   type?: string | undefined;

@@ -1,81 +1,18 @@
 /** Routes that list events, and that change or replay many events. */
-import { z } from "zod";
+import { eventListApi, MAX_MARKED, MAX_REPLAYED } from "@signalbox/contract/events.ts";
 import type { Explainer } from "../../flows/matching/explain.ts";
 import { allows } from "../../kernel/access/authorizer.ts";
-import { limitQuery, pageOf } from "../../kernel/http/paging.ts";
-import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import { implement, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import { filterFields, listFiltered } from "./event-filter.ts";
-import { itemSchema } from "./event-schema.ts";
+import { listFiltered } from "./event-filter.ts";
 import { itemView } from "./event-view.ts";
 import type { Inbox } from "./inbox.ts";
 
-const tag = "events";
-
-const listQuery = z.strictObject({
-  limit: limitQuery,
-  cursor: z.string().optional().describe("`next_cursor` of the previous page."),
-  order: z.enum(["newest", "oldest"], "must be newest or oldest").optional(),
-  ...filterFields,
-  pending: z.enum(["0", "1"], "must be 0 or 1").optional(),
-  claimable: z
-    .enum(["1"], "must be 1")
-    .optional()
-    .describe("1: only pending events that no worker or agent has claimed."),
-});
-
-/** The maximum number of events that one bulk action marks. */
-const MAX_MARKED = 500;
-/** Lower, because a replay evaluates all triggers for each event. */
-const MAX_REPLAYED = 50;
-
-const bulkBody = z.strictObject({
-  action: z
-    .enum(["processed", "waiting", "replay"], "must be processed, waiting or replay")
-    .describe("`waiting` makes processed events pending again."),
-  ids: z.array(z.string().max(100)).min(1).max(MAX_MARKED).optional(),
-  filter: z
-    .strictObject({ ...filterFields, pending: z.boolean().optional() })
-    .optional()
-    .describe("Instead of ids: the newest events that match."),
-  cursor: z
-    .string()
-    .optional()
-    .describe("Only with a filter: `next_cursor` of the previous response."),
-  note: z.string().max(1_000).optional().describe("Stored with processed events."),
-});
-
-export const bulkResult = z.object({
-  ids: z
-    .array(z.string())
-    .describe(
-      "The events that were changed or replayed. To undo a mark, send the opposite action with these ids.",
-    ),
-  unchanged: z.array(z.string()).describe("The events that already had the requested state."),
-  unknown: z.array(z.string()).describe("Ids that match no event."),
-  not_replayed: z
-    .array(z.string())
-    .describe("Events that the hub was too busy to replay. Send their ids again later."),
-  runs: z.int().describe("The number of runs that a replay has started."),
-  next_cursor: z
-    .string()
-    .nullable()
-    .describe(
-      "Send it as `cursor` for further events that match the filter; null if there are none.",
-    ),
-});
-
 export function eventListRoutes(inbox: Inbox, explainer: Pick<Explainer, "replay">): Route[] {
   return [
-    defineRoute({
-      method: "get",
-      path: "/api/events",
-      summary: "List events, newest first; filters can be combined",
-      tag,
-      scope: "inbox:read",
-      query: listQuery,
-      response: { status: 200, schema: pageOf(itemSchema) },
-      async handle({ tenant, query: { limit, cursor, order, pending, claimable, ...filter } }) {
+    implement(
+      eventListApi.list,
+      async ({ tenant, query: { limit, cursor, order, pending, claimable, ...filter } }) => {
         if (claimable && pending === "0")
           throw new RequestError("invalid", "claimable", "cannot be combined with pending=0");
         const isPending = claimable ? true : pending === undefined ? undefined : pending === "1";
@@ -87,16 +24,10 @@ export function eventListRoutes(inbox: Inbox, explainer: Pick<Explainer, "replay
         );
         return { json: { items: events.map(itemView), next_cursor } };
       },
-    }),
-    defineRoute({
-      method: "post",
-      path: "/api/events/bulk",
-      summary: `Mark up to ${MAX_MARKED} events as processed or waiting, or replay up to ${MAX_REPLAYED}`,
-      tag,
-      scope: "inbox:write",
-      body: bulkBody,
-      response: { status: 200, schema: bulkResult },
-      async handle({ access, tenant, body: { action, filter, cursor, note, ids } }) {
+    ),
+    implement(
+      eventListApi.changeMany,
+      async ({ access, tenant, body: { action, filter, cursor, note, ids } }) => {
         if ((ids === undefined) === (filter === undefined))
           throw new RequestError("invalid", "ids", "send either ids or a filter");
         if (cursor !== undefined && filter === undefined)
@@ -136,7 +67,7 @@ export function eventListRoutes(inbox: Inbox, explainer: Pick<Explainer, "replay
           return { ids: marked, unchanged: alreadyProcessed, unknown };
         }
       },
-    }),
+    ),
   ];
 }
 

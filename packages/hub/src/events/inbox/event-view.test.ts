@@ -1,9 +1,9 @@
+import { summarySchema } from "@signalbox/contract/events.ts";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import type { EventRow } from "../model.ts";
-import { summarySchema } from "./event-schema.ts";
 import { eventView, serializeEvent, summaryView } from "./event-view.ts";
 
 const event: EventRow = {

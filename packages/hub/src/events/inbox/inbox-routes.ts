@@ -2,8 +2,8 @@
  * The inbox over HTTP, with the routes and formats of existing clients, and the routes of the MCP
  * servers. All of them require a token, and reject requests from web pages of other origins.
  */
+import { inboxApi } from "@signalbox/contract/inbox.ts";
 import type { Context, Hono } from "hono";
-import { inboxQuery, markProcessedBody } from "../../described-routes.ts";
 import type { AppServers } from "../../flows/tools/app-server.ts";
 import type { AuthorizeRequest } from "../../kernel/access/authorize-request.ts";
 import { type Access, Denied, type Requirement } from "../../kernel/access/authorizer.ts";
@@ -31,7 +31,7 @@ export interface InboxRoutes {
 
 /** An empty parameter such as `?type=` is ignored. */
 const queryOf = (c: Context) =>
-  inboxQuery.parse(
+  inboxApi.listEvents.query.parse(
     Object.fromEntries(Object.entries(c.req.query()).filter(([, text]) => text !== "")),
   );
 
@@ -54,24 +54,24 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest }
       }
     };
 
-  app.get("/pending-status", authorized("inbox:read", async (c, { tenants }) => c.json(await inbox.status(tenants))));
-  app.get("/pending-events", authorized("inbox:read", async (c, { tenants }, reserveBytes) => {
+  app.get(inboxApi.status.path, authorized(inboxApi.status.scope, async (c, { tenants }) => c.json(await inbox.status(tenants))));
+  app.get(inboxApi.listSummaries.path, authorized(inboxApi.listSummaries.scope, async (c, { tenants }, reserveBytes) => {
     const { events, next_cursor } = await inbox.listSummaries(tenants, { ...queryOf(c), pending: true }, reserveBytes);
     return withNextCursor(c.json(events), next_cursor);
   }));
-  app.get("/webhook-events", authorized("inbox:read", async (c, { tenants }, reserveBytes) => {
+  app.get(inboxApi.listEvents.path, authorized(inboxApi.listEvents.scope, async (c, { tenants }, reserveBytes) => {
     const { json, next_cursor } = await inbox.listEvents(tenants, { ...queryOf(c), pending: true }, reserveBytes);
     return withNextCursor(jsonBody(c, json), next_cursor);
   }));
-  app.get("/event", authorized("inbox:read", async (c, { tenants }, reserveBytes) => {
+  app.get(inboxApi.get.path, authorized(inboxApi.get.scope, async (c, { tenants }, reserveBytes) => {
     const id = c.req.query("id");
     if (id === undefined) throw new RequestError("invalid", "id", "is missing: /event?id=…");
     return jsonBody(c, await inbox.get(tenants, id, "id", reserveBytes));
   }));
-  app.post("/mark-processed", authorized("inbox:write", async (c, { tenants }) => {
+  app.post(inboxApi.markProcessed.path, authorized(inboxApi.markProcessed.scope, async (c, { tenants }) => {
     const body = await readJson(c.req.raw.body, MAX_MARKING_BYTES);
     if (body === TOO_LARGE) return problemResponse(413, "too_large", "Too large", tooLargeMessage(MAX_MARKING_BYTES));
-    const { event_id, note } = markProcessedBody.parse(body);
+    const { event_id, note } = inboxApi.markProcessed.body.parse(body);
     await inbox.markProcessed(tenants, [event_id], note ?? null);
     return c.json({ success: true, event_id });
   }));

@@ -1,12 +1,18 @@
 /** The tools of the inbox. */
+
+import {
+  type EventSummary,
+  partSchema,
+  statusSchema,
+  summarySchema,
+} from "@signalbox/contract/events.ts";
 import { z } from "zod";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { fitItems, max_bytes, nextPageNote, resultBytes } from "../../kernel/mcp/result-budget.ts";
 import { defineTool, type Tool, type ToolResult } from "../../kernel/mcp/tool.ts";
 import type { EventRow } from "../model.ts";
 import { MAX_CURSOR } from "./cursor.ts";
-import { partSchema, statusSchema, summarySchema } from "./event-schema.ts";
-import { type SummaryView, summaryView } from "./event-view.ts";
+import { summaryView } from "./event-view.ts";
 import {
   type EventPage,
   type EventPart,
@@ -58,7 +64,7 @@ const pageResult = (page: EventPage<unknown>, note?: string): ToolResult => {
     note: notes.length > 0 ? notes.join(" ") : undefined,
   };
 };
-const summariesResult = (page: EventPage<SummaryView>) => pageResult(page);
+const summariesResult = (page: EventPage<EventSummary>) => pageResult(page);
 const partsResult = (page: EventPage<EventPart>) =>
   pageResult(page, truncatedPartNote(page.events));
 

@@ -3,6 +3,8 @@
  * results by time; writes change the tenant of the event. Invalid requests throw a `RequestError`, which
  * the API and the MCP servers return to the client. The returned views are defined in event-view.ts.
  */
+
+import type { EventSummary, InboxStatus, StoredEvent } from "@signalbox/contract/events.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import type { ReserveBytes } from "../../kernel/http/response-budget.ts";
 import type { RunJob } from "../../kernel/jobs/job.ts";
@@ -17,12 +19,9 @@ import type { EventQuery, EventRow } from "../model.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 import {
   claimedView,
-  type EventView,
   eventView,
   itemView,
   type JsonBody,
-  type StatusView,
-  type SummaryView,
   serializeEvent,
   serializeEvents,
   statusView,
@@ -86,7 +85,7 @@ interface MergedLogs {
 }
 
 /** An event whose payload may be one of its values (at `path`), or a slice of its JSON. */
-export type EventPart = EventView & PayloadPart;
+export type EventPart = StoredEvent & PayloadPart;
 
 /** An event part, and its JSON text. */
 export interface SerializedPart {
@@ -205,7 +204,7 @@ export function createInbox({ store, now, runJob, random = Math.random }: InboxO
   const readPart = async (
     event: EventRow,
     { path, offset = 0, maxBytes = MAX_PART_BYTES }: PartOptions,
-    fields: EventView = eventView(event, null),
+    fields: StoredEvent = eventView(event, null),
   ): Promise<SerializedPart> => {
     const limit = Math.min(maxBytes, MAX_PART_BYTES);
     const { json, ...part } = await payloads.part(event, { path, offset, maxBytes: limit });
@@ -221,7 +220,7 @@ export function createInbox({ store, now, runJob, random = Math.random }: InboxO
     wholePage(await searchLogs(tenants, options));
 
   return {
-    async status(tenants: readonly string[]): Promise<StatusView> {
+    async status(tenants: readonly string[]): Promise<InboxStatus> {
       const statuses = await Promise.all(tenants.map((tenant) => store.pendingStatus(tenant)));
       const types = new Map<string, number>(); // a Map, since senders can invent types such as `__proto__`
       let total = 0;
@@ -244,8 +243,8 @@ export function createInbox({ store, now, runJob, random = Math.random }: InboxO
       tenants: readonly string[],
       options: ListOptions,
       reserveBytes?: ReserveBytes,
-      budget?: PageBudget<SummaryView>,
-    ): Promise<EventPage<SummaryView>> {
+      budget?: PageBudget<EventSummary>,
+    ): Promise<EventPage<EventSummary>> {
       return summariesOf(await listLogs(tenants, options), reserveBytes, budget);
     },
 
@@ -293,8 +292,8 @@ export function createInbox({ store, now, runJob, random = Math.random }: InboxO
       tenants: readonly string[],
       options: SearchOptions,
       reserveBytes?: ReserveBytes,
-      budget?: PageBudget<SummaryView>,
-    ): Promise<EventPage<SummaryView>> {
+      budget?: PageBudget<EventSummary>,
+    ): Promise<EventPage<EventSummary>> {
       return summariesOf(await searchLogs(tenants, options), reserveBytes, budget);
     },
 
@@ -528,8 +527,8 @@ const oldestFirst = (a: EventRow, b: EventRow): number =>
 async function summariesOf(
   logs: MergedLogs,
   reserveBytes: ReserveBytes | undefined,
-  budget: PageBudget<SummaryView> | undefined,
-): Promise<EventPage<SummaryView>> {
+  budget: PageBudget<EventSummary> | undefined,
+): Promise<EventPage<EventSummary>> {
   await reserveBytes?.(logs.events.reduce((sum, event) => sum + summaryBytes(event), 0));
   return fitPage(logs, logs.events.map(summaryView), budget);
 }

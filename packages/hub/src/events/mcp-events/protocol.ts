@@ -3,10 +3,11 @@
  * the schemas of parameters and messages. The draft will change, so all of it is defined in this file.
  * The file is not in `mcp/`, because webhook deliveries send the same messages.
  */
+
+import { summaryFields } from "@signalbox/contract/events.ts";
 import { z } from "zod";
 import { webhookSecretError } from "../deliveries/standard-webhook.ts";
 import { MAX_CURSOR } from "../inbox/cursor.ts";
-import { summaryFields } from "../inbox/event-schema.ts";
 
 /** The capability that the hub declares as an MCP server. */
 export const eventsCapability = { events: { listChanged: true } };

@@ -1,44 +1,20 @@
 /** Lists the node types and their schemas, for flow editors. */
 
+import { nodeTypeApi } from "@signalbox/contract/node-types.ts";
 import {
   ITEM_PORT,
   type NodeDefinition,
   type NodeRegistry,
   nodeSettings,
 } from "@signalbox/rules/flows/node-type.ts";
+import type { JsonSchema } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import { implement, type Route } from "../../kernel/http/route.ts";
 
-const schemaView = z.record(z.string(), z.json());
-
-export const nodeTypeView = z.object({
-  type: z.string(),
-  title: z.string(),
-  description: z.string(),
-  icon: z.string().describe("The name of a lucide icon."),
-  kind: z.enum(["trigger", "action", "logic", "data", "result"]),
-  ports: z.object({
-    in: z.array(z.string()),
-    out: z
-      .array(z.string())
-      .describe("The first port is the default; a failed node continues at `error`."),
-    from_parameters: z
-      .boolean()
-      .describe(
-        "Whether `out` depends on the parameters. If so, `out` lists the ports of a node with the parameters `sample`.",
-      ),
-  }),
-  config: schemaView.describe(
-    "JSON Schema of a node's `parameters`. Except in triggers, any value may be a template such as `{{ trigger.x }}`.",
-  ),
-  settings: schemaView.describe("JSON Schema of `parameters.settings`."),
-  sample: schemaView.describe("Valid parameters."),
-});
-
-const toJsonSchema = (schema: z.ZodType) => {
+const toJsonSchema = (schema: z.ZodType): JsonSchema => {
   const generated = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
   const { $schema: _, ...jsonSchema } = generated;
-  return jsonSchema;
+  return jsonSchema as JsonSchema;
 };
 
 const runSettings = z.strictObject({
@@ -63,8 +39,8 @@ const viewType = (definition: NodeDefinition) => {
     icon,
     kind,
     ports: {
-      in: inPorts,
-      out: fixedPorts ?? definition.outPorts(sample.config) ?? [],
+      in: [...inPorts],
+      out: [...(fixedPorts ?? definition.outPorts(sample.config) ?? [])],
       from_parameters: fixedPorts === undefined,
     },
     config: toJsonSchema(config),
@@ -86,15 +62,8 @@ export const parameterSchemas = (registry: NodeRegistry): Record<string, z.ZodTy
 
 export function nodeTypeRoutes(registry: NodeRegistry): Route[] {
   return [
-    defineRoute({
-      method: "get",
-      path: "/api/node-types",
-      summary: "List the node types with the schemas of their parameters and settings",
-      tag: "flows",
-      scope: "flows:call",
-      isShared: true,
-      response: { status: 200, schema: z.object({ items: z.array(nodeTypeView) }) },
-      handle: async () => ({ json: { items: [...registry.values()].map(viewType) } }),
-    }),
+    implement(nodeTypeApi.list, async () => ({
+      json: { items: [...registry.values()].map(viewType) },
+    })),
   ];
 }

@@ -1,6 +1,7 @@
 /** The tools that explain and replay events. */
+
+import { explainedSchema } from "@signalbox/contract/events.ts";
 import { z } from "zod";
-import { explainedSchema } from "../../events/inbox/event-schema.ts";
 import { outcomeOf } from "../../events/inbox/event-view.ts";
 import type { Inbox } from "../../events/inbox/inbox.ts";
 import { fitItems, max_bytes, nextPageNote } from "../../kernel/mcp/result-budget.ts";

@@ -1,9 +1,10 @@
+import { queueView } from "@signalbox/contract/queue.ts";
 import { Hono } from "hono";
 import { expect, test } from "vitest";
 import { mountRoutes } from "../../kernel/http/route.ts";
 import { statsRoutes } from "../../operations/stats-routes.ts";
 import type { QueueReport } from "./model.ts";
-import { queueRoutes, queueView } from "./queue-routes.ts";
+import { queueRoutes } from "./queue-routes.ts";
 
 const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
 const flow = { app: "desk", flow_id: "f", flow_name: "F" };

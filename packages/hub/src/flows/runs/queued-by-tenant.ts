@@ -1,3 +1,4 @@
+import { MAX_QUEUED } from "@signalbox/contract/queue.ts";
 import type { Store } from "../../store.ts";
 
 export interface QueuedByTenant {
@@ -7,8 +8,6 @@ export interface QueuedByTenant {
   oldestMs: number;
 }
 
-/** The most runs of a flow that are counted. */
-export const MAX_QUEUED = 1_000;
 /** The others are counted together, as the tenant "other". */
 const MAX_TENANTS = 20;
 

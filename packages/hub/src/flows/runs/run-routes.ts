@@ -2,20 +2,17 @@
  * Routes of runs: start, list, get, follow, cancel, retry. Large values are returned as previews. The
  * exception is a caller that waits for a run: it gets the whole output.
  */
-import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
-import { z } from "zod";
+import { runApi, runCursors, stepCursors } from "@signalbox/contract/runs.ts";
 import { allows, roleHint } from "../../kernel/access/authorizer.ts";
 import { type StreamSlots, TOO_MANY_STREAMS } from "../../kernel/access/stream-slots.ts";
-import { cursorFor, limitQuery, pageOf } from "../../kernel/http/paging.ts";
-import { defineRoute, type Route } from "../../kernel/http/route.ts";
+import { implement, type Route } from "../../kernel/http/route.ts";
 import { idFloor } from "../../kernel/lib/ids.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { yieldToEventLoop } from "../../kernel/lib/yield-to-event-loop.ts";
 import type { Store } from "../../store.ts";
 import type { ToolCalls } from "../editing/call-tool.ts";
 import type { DraftRuns } from "../editing/draft-runs.ts";
-import { runSummary, runView, stepView, summarizeRun, viewRun, viewStep } from "../views.ts";
-import { nodeTestBody, pinsSchema } from "./draft-run-schema.ts";
+import { summarizeRun, viewRun, viewStep } from "../views.ts";
 import { mergePages } from "./merge-pages.ts";
 import {
   RUN_STATUSES,
@@ -28,24 +25,6 @@ import {
 import { streamRun } from "./run-stream.ts";
 import { runValueRoutes } from "./run-value-routes.ts";
 import type { StartedRun } from "./started-run.ts";
-
-const tag = "runs";
-const cursors = cursorFor("run");
-const time = z.iso.datetime({ offset: true, error: "must be a time such as 2026-11-15T12:00:00Z" });
-const listedRun = runSummary.extend({ input: z.json().optional(), output: z.json().optional() });
-const stepCursors = cursorFor("step");
-const stepFields = {
-  steps: z.array(stepView).describe("The first steps: up to 500, or 1 MiB."),
-  next_cursor: z
-    .string()
-    .nullable()
-    .describe("Send it to `GET /api/runs/:run/steps`; null if these are all steps."),
-};
-export const runWithSteps = runView.extend(stepFields);
-const waitedRun = runView.extend({
-  steps: stepFields.steps.optional().describe("Only with the scope `admin`."),
-  next_cursor: stepFields.next_cursor.optional(),
-});
 
 export interface RunRoutes {
   calls: ToolCalls;
@@ -91,80 +70,36 @@ const withSteps = async (store: RunRoutes["store"], run: Run) => ({
 
 function startRoute(options: RunRoutes): Route {
   const { calls, drafts, store } = options;
-  return defineRoute({
-    method: "post",
-    path: "/api/flows/:flow/runs",
-    summary:
-      "Start a run from a trigger; with ?wait=1 the response is the ended run, or 202 if the run takes too long",
-    tag,
-    scope: "flows:call",
-    query: z.strictObject({
-      wait: z.enum(["0", "1"], "must be 0 or 1").default("0"),
-      draft: z
-        .enum(["0", "1"], "must be 0 or 1")
-        .default("0")
-        .describe("1: run the draft, not the published version. Needs the scope `admin`."),
-    }),
-    body: z.strictObject({
-      trigger: z.string("must be the id or slug of a trigger").min(1, "must not be empty"),
-      input: jsonObject("must be an object").default({}),
-      event: z
-        .string()
-        .max(100)
-        .optional()
-        .describe("With draft=1: the id of an event, which is the input."),
-      pins: pinsSchema,
-    }),
-    response: {
-      status: 202,
-      schema: runView,
-      or: { status: 200, schema: waitedRun, when: "With ?wait=1: the ended run" },
-    },
-    async handle({ access, tenant, param, query, body, signal }) {
-      const isAdmin = allows(access, "admin");
-      const { event, pins, trigger, input } = body;
-      const request = { tenant, flow: param("flow"), trigger, input };
-      const shouldWait = query.wait === "1";
-      if (query.draft === "1") {
-        if (!isAdmin)
-          throw new RequestError(
-            "forbidden",
-            "draft",
-            `Runs of drafts need the scope admin.${roleHint(access)}`,
-          );
-        const started = await drafts.start({ ...request, event, pins, by: access.name });
-        return respond(options, tenant, started, { shouldWait, isAdmin, signal });
-      }
-      if (event !== undefined || Object.keys(pins).length > 0)
+  return implement(runApi.start, async ({ access, tenant, param, query, body, signal }) => {
+    const isAdmin = allows(access, "admin");
+    const { event, pins, trigger, input } = body;
+    const request = { tenant, flow: param("flow"), trigger, input };
+    // Callers without the scope `admin` do not see the steps of a flow.
+    const viewEnded = isAdmin ? (run: Run) => withSteps(store, run) : viewRun;
+    const shouldWait = query.wait === "1";
+    if (query.draft === "1") {
+      if (!isAdmin)
         throw new RequestError(
-          "invalid",
-          event === undefined ? "pins" : "event",
-          "requires draft=1",
+          "forbidden",
+          "draft",
+          `Runs of drafts need the scope admin.${roleHint(access)}`,
         );
-      const call = { ...request, onlyActive: !isAdmin };
-      if (shouldWait)
-        return respond(options, tenant, await calls.start(call), { shouldWait, isAdmin, signal });
-      const id = await calls.queue(call);
-      return { status: 202, json: viewRun(requireRun(await store.previewRun(tenant, id), id)) };
-    },
+      const started = await drafts.start({ ...request, event, pins, by: access.name });
+      return respond(options, tenant, started, { signal, ...(shouldWait && { viewEnded }) });
+    }
+    if (event !== undefined || Object.keys(pins).length > 0)
+      throw new RequestError("invalid", event === undefined ? "pins" : "event", "requires draft=1");
+    const call = { ...request, onlyActive: !isAdmin };
+    if (shouldWait) return respond(options, tenant, await calls.start(call), { signal, viewEnded });
+    const id = await calls.queue(call);
+    return { status: 202, json: viewRun(requireRun(await store.previewRun(tenant, id), id)) };
   });
 }
 
 function nodeTestRoute(options: RunRoutes): Route {
-  return defineRoute({
-    method: "post",
-    path: "/api/flows/:flow/nodes/:node/test",
-    summary:
-      "Execute one node of the draft, with pinned outputs of the nodes before it; the response is the ended run, or 202 if the run takes too long",
-    tag,
-    scope: "admin",
-    body: nodeTestBody,
-    response: {
-      status: 200,
-      schema: runWithSteps,
-      or: { status: 202, schema: runView, when: "The run takes too long" },
-    },
-    async handle({ access, tenant, param, body: { from_run, ...body }, signal }) {
+  return implement(
+    runApi.testNode,
+    async ({ access, tenant, param, body: { from_run, ...body }, signal }) => {
       const started = await options.drafts.testNode({
         tenant,
         flow: param("flow"),
@@ -173,23 +108,23 @@ function nodeTestRoute(options: RunRoutes): Route {
         fromRun: from_run,
         by: access.name,
       });
-      return respond(options, tenant, started, { shouldWait: true, isAdmin: true, signal });
+      const viewEnded = (run: Run) => withSteps(options.store, run);
+      return respond(options, tenant, started, { signal, viewEnded });
     },
-  });
+  );
 }
 
-/** Returns the ended run if the caller waits for it. Otherwise, and after a timeout, returns the stored run. */
-async function respond(
+/** Waits for the end of the run if there is `viewEnded`. Otherwise, and after a timeout, returns the stored run. */
+async function respond<View>(
   { store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoutes,
   tenant: string,
   { id, stored, ended }: StartedRun,
-  { shouldWait, isAdmin, signal }: { shouldWait: boolean; isAdmin: boolean; signal: AbortSignal },
+  { signal, viewEnded }: { signal: AbortSignal; viewEnded?: (run: Run) => View | Promise<View> },
 ) {
-  if (shouldWait) {
+  if (viewEnded) {
     const stopWaiting = AbortSignal.any([signal, closing, AbortSignal.timeout(maxWaitMs)]);
     const run = await Promise.race([ended, waitForAbort(stopWaiting)]);
-    // Callers without the scope `admin` do not see the steps of a flow.
-    if (run) return { json: isAdmin ? await withSteps(store, run) : viewRun(run) };
+    if (run) return { status: 200 as const, json: await viewEnded(run) };
   }
   await stored;
   return {
@@ -218,32 +153,9 @@ function readRoutes({ calls, store, streamSlots, closing }: RunRoutes): Route[] 
     return { ...summarizeRun(run), input, output };
   };
   return [
-    defineRoute({
-      method: "get",
-      path: "/api/runs",
-      summary: "List runs, newest first, without their values",
-      tag,
-      scope: "runs:read",
-      query: z.strictObject({
-        limit: limitQuery,
-        cursor: cursors.query,
-        flow: z.string().optional(),
-        app: z.string().optional(),
-        event: z.string().optional(),
-        status: z
-          .enum([...RUN_STATUSES, "active"])
-          .optional()
-          .describe("`active`: runs that have not ended, whatever their status."),
-        cause: runView.shape.cause.optional(),
-        since: time.optional().describe("Only runs created at this time or later."),
-        until: time.optional().describe("Only runs created before this time."),
-        values: z
-          .enum(["0", "1"], "must be 0 or 1")
-          .default("0")
-          .describe("1: with the input and output of each run, or their previews."),
-      }),
-      response: { status: 200, schema: pageOf(listedRun) },
-      async handle({ tenant, query: { limit, cursor, since, until, values, status, ...filter } }) {
+    implement(
+      runApi.list,
+      async ({ tenant, query: { limit, cursor, since, until, values, status, ...filter } }) => {
         const end = until === undefined ? undefined : idFloor(Date.parse(until));
         const runQuery = {
           tenant,
@@ -268,139 +180,69 @@ function readRoutes({ calls, store, streamSlots, closing }: RunRoutes): Route[] 
           json: {
             items:
               values === "1" ? await Promise.all(items.map(withValues)) : items.map(summarizeRun),
-            next_cursor: next === null ? null : cursors.of(next),
+            next_cursor: next === null ? null : runCursors.of(next),
           },
         };
       },
+    ),
+    implement(runApi.get, async ({ tenant, param }) => {
+      const id = param("run");
+      const run = requireRun(await store.previewRun(tenant, id), id);
+      return { json: await withSteps(store, run) };
     }),
-    defineRoute({
-      method: "get",
-      path: "/api/runs/:run",
-      summary:
-        "Get a run with its first steps; `{ $preview, bytes }` replaces each value above 16 KiB",
-      tag,
-      scope: "runs:read",
-      response: { status: 200, schema: runWithSteps },
-      async handle({ tenant, param }) {
-        const id = param("run");
-        const run = requireRun(await store.previewRun(tenant, id), id);
-        return { json: await withSteps(store, run) };
-      },
+    implement(runApi.listSteps, async ({ tenant, param, query: { cursor } }) => {
+      const id = param("run");
+      requireRun(await store.previewRun(tenant, id), id);
+      if (cursor !== undefined && !/^\d{1,9}$/.test(cursor))
+        throw new RequestError("invalid", "cursor", "is not a cursor of this list");
+      const after = cursor === undefined ? undefined : Number(cursor);
+      const { steps: items, next_cursor } = stepPage(await store.listSteps(tenant, id, { after }));
+      return { json: { items, next_cursor } };
     }),
-    defineRoute({
-      method: "get",
-      path: "/api/runs/:run/steps",
-      summary: "List the steps of a run in the order in which they started",
-      tag,
-      scope: "runs:read",
-      query: z.strictObject({ cursor: stepCursors.query }),
-      response: { status: 200, schema: pageOf(stepView) },
-      async handle({ tenant, param, query: { cursor } }) {
-        const id = param("run");
-        requireRun(await store.previewRun(tenant, id), id);
-        if (cursor !== undefined && !/^\d{1,9}$/.test(cursor))
-          throw new RequestError("invalid", "cursor", "is not a cursor of this list");
-        const after = cursor === undefined ? undefined : Number(cursor);
-        const { steps: items, next_cursor } = stepPage(
-          await store.listSteps(tenant, id, { after }),
-        );
-        return { json: { items, next_cursor } };
-      },
-    }),
-    defineRoute({
-      method: "get",
-      path: "/api/runs/:run/stream",
-      summary:
-        "Follow a run until it ends: Server-Sent Events `run`, first with the run and its first steps, then with further steps and the steps that changed",
-      tag,
-      scope: "runs:read",
-      response: { status: 200, type: "text/event-stream" },
-      async handle({ access, tenant, param, signal }) {
-        const id = param("run");
-        requireRun(await store.previewRun(tenant, id), id);
-        const slotEnd = new AbortController();
-        const release = streamSlots.open(access, () => slotEnd.abort());
-        if (!release) throw new RequestError("busy", "streams", TOO_MANY_STREAMS);
-        return streamRun((ended) => calls.follow(tenant, id, ended), {
-          stopSignal: AbortSignal.any([signal, closing, slotEnd.signal]),
-          onEnd: release,
-        });
-      },
+    implement(runApi.follow, async ({ access, tenant, param, signal }) => {
+      const id = param("run");
+      requireRun(await store.previewRun(tenant, id), id);
+      const slotEnd = new AbortController();
+      const release = streamSlots.open(access, () => slotEnd.abort());
+      if (!release) throw new RequestError("busy", "streams", TOO_MANY_STREAMS);
+      return streamRun((ended) => calls.follow(tenant, id, ended), {
+        stopSignal: AbortSignal.any([signal, closing, slotEnd.signal]),
+        onEnd: release,
+      });
     }),
   ];
 }
 
-export const runsChanged = z.object({
-  ids: z.array(z.string()).describe("The runs that were retried or cancelled."),
-  unchanged: z
-    .array(z.string())
-    .describe("Unknown runs, and runs whose status does not allow the action."),
-});
-
-/** The maximum number of runs of one bulk action. */
-const MAX_BULK = 100;
-
 function controlRoutes({ store, now }: RunRoutes): Route[] {
   return [
-    defineRoute({
-      method: "post",
-      path: "/api/runs/bulk",
-      summary: `Retry or cancel up to ${MAX_BULK} runs`,
-      tag,
-      scope: "admin",
-      body: z.strictObject({
-        action: z.enum(["retry", "cancel"], "must be retry or cancel"),
-        ids: z.array(z.string().max(100)).min(1).max(MAX_BULK),
-      }),
-      response: {
-        status: 200,
-        schema: runsChanged,
-      },
-      async handle({ tenant, body: { action, ids } }) {
-        const changed: string[] = [];
-        for (const id of new Set(ids)) {
-          const run = await (action === "retry"
-            ? store.retryRun(tenant, id, now())
-            : store.cancelRun(tenant, id, now()));
-          if (run) changed.push(id);
-        }
-        return { json: { ids: changed, unchanged: ids.filter((id) => !changed.includes(id)) } };
-      },
+    implement(runApi.changeMany, async ({ tenant, body: { action, ids } }) => {
+      const changed: string[] = [];
+      for (const id of new Set(ids)) {
+        const run = await (action === "retry"
+          ? store.retryRun(tenant, id, now())
+          : store.cancelRun(tenant, id, now()));
+        if (run) changed.push(id);
+      }
+      return { json: { ids: changed, unchanged: ids.filter((id) => !changed.includes(id)) } };
     }),
-    defineRoute({
-      method: "post",
-      path: "/api/runs/:run/cancel",
-      summary: "Cancel a run; the response is 409 if the run has ended",
-      tag,
-      scope: "admin",
-      response: { status: 202, schema: runView },
-      async handle({ tenant, param }) {
-        const id = param("run");
-        const run = await store.cancelRun(tenant, id, now());
-        if (run) return { status: 202, json: viewRun(run) };
-        const ended = requireRun(await store.previewRun(tenant, id), id);
-        throw new RequestError("conflict", "run", `${describeEnd(ended)}; it cannot be cancelled.`);
-      },
+    implement(runApi.cancel, async ({ tenant, param }) => {
+      const id = param("run");
+      const run = await store.cancelRun(tenant, id, now());
+      if (run) return { json: viewRun(run) };
+      const ended = requireRun(await store.previewRun(tenant, id), id);
+      throw new RequestError("conflict", "run", `${describeEnd(ended)}; it cannot be cancelled.`);
     }),
-    defineRoute({
-      method: "post",
-      path: "/api/runs/:run/retry",
-      summary: "Continue a failed or cancelled run at its failed steps",
-      tag,
-      scope: "admin",
-      response: { status: 202, schema: runView },
-      async handle({ tenant, param }) {
-        const id = param("run");
-        const before = requireRun(await store.previewRun(tenant, id), id);
-        const run = await store.retryRun(tenant, id, now());
-        if (!run)
-          throw new RequestError(
-            "conflict",
-            "run",
-            `The run is ${before.status}: only a failed or cancelled run can be retried.`,
-          );
-        return { status: 202, json: viewRun(run) };
-      },
+    implement(runApi.retry, async ({ tenant, param }) => {
+      const id = param("run");
+      const before = requireRun(await store.previewRun(tenant, id), id);
+      const run = await store.retryRun(tenant, id, now());
+      if (!run)
+        throw new RequestError(
+          "conflict",
+          "run",
+          `The run is ${before.status}: only a failed or cancelled run can be retried.`,
+        );
+      return { json: viewRun(run) };
     }),
   ];
 }

@@ -1,9 +1,9 @@
+import type { EventSummary, StoredEvent } from "@signalbox/contract/events.ts";
 import { expect, it } from "vitest";
-import type { EventView, SummaryView } from "../../events/inbox/event-view.ts";
 import { createEventRows, describeEvent } from "./event-rows.ts";
 import { displayWidth } from "./text-layout.ts";
 
-const event: SummaryView = {
+const event: EventSummary = {
   id: "0198",
   source: "github",
   seq: 12,
@@ -47,7 +47,7 @@ it.each([60, 80, 100, 200])("fits each line into a terminal of %i columns", (wid
 });
 
 it("describes whether an event is claimed, by whom, and until when", () => {
-  const view: EventView = {
+  const view: StoredEvent = {
     ...event,
     processed: false,
     payload: null,
@@ -60,7 +60,7 @@ it("describes whether an event is claimed, by whom, and until when", () => {
     note: null,
   };
   const until = "2026-11-16T12:00:00.000Z";
-  const describeWith = (changes: Partial<EventView>) => describeEvent({ ...view, ...changes });
+  const describeWith = (changes: Partial<StoredEvent>) => describeEvent({ ...view, ...changes });
   expect(describeWith({})).toMatch(/State +pending\n/);
   expect(describeWith({})).not.toContain("Attempts");
   expect(describeWith({ claimed_by: "local/box-1", claimed_until: until, attempts: 2 })).toMatch(
@@ -74,7 +74,7 @@ it("describes whether an event is claimed, by whom, and until when", () => {
 it("removes or escapes characters of the sender that control the terminal", () => {
   const hostile = "red\u001b[31m\u0007\nx\u009b31m\u202e";
   const row = createEventRows(80).row({ ...event, title: hostile, repo: hostile });
-  const view: EventView = {
+  const view: StoredEvent = {
     ...event,
     payload: { [hostile]: hostile },
     external_id: hostile,

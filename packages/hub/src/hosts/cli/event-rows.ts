@@ -1,5 +1,6 @@
 /** Formats events for a terminal: as a list with one line for each event, or one event with its payload. */
-import { type EventView, eventName, type SummaryView } from "../../events/inbox/event-view.ts";
+import type { EventSummary, StoredEvent } from "@signalbox/contract/events.ts";
+import { eventName } from "../../events/inbox/event-view.ts";
 import { bold, dim } from "./style.ts";
 import { clip, pad, toPrintable } from "./text-layout.ts";
 
@@ -24,7 +25,7 @@ export function createEventRows(terminalWidth: number | undefined, now = () => n
       .trimEnd();
   return {
     header: (): string => bold(row(["SEQ", "RECEIVED", "DONE", "EVENT", "FROM", "TITLE"])),
-    row: (event: SummaryView): string => {
+    row: (event: EventSummary): string => {
       const number = event.number === null ? "" : `#${event.number}`;
       const text = row([
         String(event.seq),
@@ -51,7 +52,7 @@ function localTime(iso: string, now: Date): string {
     : `${joinPadded("-", at.getMonth() + 1, at.getDate())} ${joinPadded(":", at.getHours(), at.getMinutes())}`;
 }
 
-export function describeEvent(event: EventView): string {
+export function describeEvent(event: StoredEvent): string {
   const lines: [string, string | null][] = [
     ["Event", event.id],
     ["Seq", String(event.seq)],
@@ -69,7 +70,7 @@ export function describeEvent(event: EventView): string {
   return [...fields, "", escapeControls(JSON.stringify(event.payload, null, 2))].join("\n");
 }
 
-function stateOf({ processed, processed_at, claimed_by, claimed_until }: EventView): string {
+function stateOf({ processed, processed_at, claimed_by, claimed_until }: StoredEvent): string {
   if (processed) return `processed at ${processed_at}`;
   if (claimed_until === null) return "pending";
   return claimed_by === null

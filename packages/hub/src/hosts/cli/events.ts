@@ -1,4 +1,4 @@
-import type { EventView, SummaryView } from "../../events/inbox/event-view.ts";
+import type { EventSummary, StoredEvent } from "@signalbox/contract/events.ts";
 import type { Settings } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import {
@@ -109,11 +109,11 @@ interface ListQuery extends Filter {
 }
 
 /** Returns the newest events, newest first. */
-async function list(hub: HubClient, { limit, ...query }: ListQuery): Promise<SummaryView[]> {
-  const events: SummaryView[] = [];
+async function list(hub: HubClient, { limit, ...query }: ListQuery): Promise<EventSummary[]> {
+  const events: EventSummary[] = [];
   let cursor: string | undefined;
   while (events.length < limit) {
-    const page = await hub.request<{ items: SummaryView[]; next_cursor: string | null }>(
+    const page = await hub.request<{ items: EventSummary[]; next_cursor: string | null }>(
       "GET",
       "/api/events",
       { query: { limit: limit - events.length, cursor, ...query } },
@@ -125,17 +125,17 @@ async function list(hub: HubClient, { limit, ...query }: ListQuery): Promise<Sum
   return events;
 }
 
-async function findEvent(hub: HubClient, idOrSeq: string): Promise<EventView> {
+async function findEvent(hub: HubClient, idOrSeq: string): Promise<StoredEvent> {
   const notFound = () => new CommandFailed(`There is no event with the ID or SEQ ${idOrSeq}.`);
   const read = (id: string) =>
-    hub.request<EventView>("GET", `/api/events/${encodeURIComponent(id)}`).catch((error) => {
+    hub.request<StoredEvent>("GET", `/api/events/${encodeURIComponent(id)}`).catch((error) => {
       throw error instanceof HubRequestFailed && isUnknownId(error) ? notFound() : error;
     });
   if (!/^\d{1,15}$/.test(idOrSeq)) return read(idOrSeq);
   const seq = Number(idOrSeq);
   // In a list of one tenant, the cursor is the `seq` of the last event before the page.
   const query = { order: "oldest", cursor: Math.max(0, seq - 1), limit: 1 };
-  const page = await hub.request<{ items: SummaryView[] }>("GET", "/api/events", { query });
+  const page = await hub.request<{ items: EventSummary[] }>("GET", "/api/events", { query });
   const [event] = page.items;
   if (event?.seq !== seq) throw notFound();
   return read(event.id);
@@ -184,7 +184,7 @@ async function follow(
 }
 
 interface Output {
-  event(event: SummaryView): void;
+  event(event: EventSummary): void;
   /** Prints a message on stderr, because it is not part of the data. */
   note(text: string): void;
 }

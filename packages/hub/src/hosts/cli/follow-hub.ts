@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createSseParser, type SseMessage } from "@signalbox/bridge/sse-parser";
-import type { SummaryView } from "../../events/inbox/event-view.ts";
+import type { EventSummary } from "@signalbox/contract/events.ts";
 import { backoffMs } from "../../kernel/lib/backoff.ts";
 import { CommandFailed } from "./command.ts";
 import { causeOf, type HubClient, HubRequestFailed } from "./hub-client.ts";
@@ -14,7 +14,7 @@ interface StreamedEvent {
   type: string;
   source: string;
   seq: number;
-  summary: SummaryView;
+  summary: EventSummary;
 }
 
 export type StreamMessage =

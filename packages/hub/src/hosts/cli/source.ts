@@ -1,4 +1,4 @@
-import { GRACE_HOURS, MAX_GRACE_HOURS } from "../../events/endpoints/endpoints.ts";
+import { GRACE_HOURS, MAX_GRACE_HOURS } from "@signalbox/contract/sources.ts";
 import { sources } from "../../events/sources/index.ts";
 import { EVERY_TENANT, LOCAL_TENANT } from "../../kernel/access/scopes.ts";
 import type { HubInfo } from "../../kernel/http/hub-info.ts";

@@ -1,3 +1,4 @@
+import { MAX_DAYS } from "@signalbox/contract/tokens.ts";
 import {
   DEFAULT_SCOPES,
   EVERY_TENANT,
@@ -6,7 +7,7 @@ import {
   scopes,
 } from "../../kernel/access/scopes.ts";
 import type { Settings } from "../../settings.ts";
-import { ENV_ID_PREFIX, MAX_DAYS, tenantsError, unknownTenantError } from "../../tokens/tokens.ts";
+import { ENV_ID_PREFIX, tenantsError, unknownTenantError } from "../../tokens/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import {
   actionOf,

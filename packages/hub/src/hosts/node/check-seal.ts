@@ -1,6 +1,7 @@
 /** Checks the stored secrets before the hub starts: their key, and their length. */
+
+import { isShortSecret, SHORT_SECRET } from "@signalbox/contract/secret-length.ts";
 import type { Seal } from "../../kernel/lib/seal.ts";
-import { isShortSecret, SHORT_SECRET } from "../../kernel/lib/secret-length.ts";
 import { SettingsError } from "../../kernel/settings.ts";
 import type { Settings } from "../../settings.ts";
 import type { Store } from "../../store.ts";

@@ -1,6 +1,4 @@
 /** Checks texts that are stored as columns of an event. */
-export const MAX_ID = 500;
-export const MAX_TYPE = 200;
 
 /** Returns why the text is invalid, as the predicate of a sentence; undefined if it is valid. */
 export function textProblem(text: string, max: number): string | undefined {

@@ -17,6 +17,3 @@ export function page<Item, View>(
     next_cursor: items.length === limit && last !== undefined ? cursorOf(last) : null,
   };
 }
-
-// Routes that are not in the contract yet import these from here.
-export { cursorFor, limitQuery, limitWithDefault, pageOf } from "@signalbox/contract/paging.ts";

@@ -42,12 +42,28 @@ export interface RouteRequest<Spec extends RouteSpec = RouteSpec> {
   signal: AbortSignal;
 }
 
-interface JsonResult<Json> {
-  json: Json;
+/**
+ * What a handler may return for a value of the contract: its lists may be read-only, and any JSON may be
+ * large. See docs/decisions/0021-large-values-stay-text.md.
+ */
+type Writable<Value> = unknown extends Value
+  ? unknown
+  : [z.core.util.JSONType] extends [Value]
+    ? MixedJson | Extract<Value, undefined>
+    : Value extends (infer Item)[]
+      ? readonly Writable<Item>[]
+      : Value extends object
+        ? { [Name in keyof Value]: Writable<Value[Name]> }
+        : Value;
+
+interface JsonResult<Value> {
+  json: Writable<Value>;
   headers?: Record<string, string>;
 }
 type Described = RouteSpec["response"];
-type AnyResult = void | Response | (JsonResult<unknown> & { status?: number; etag?: number });
+// biome-ignore lint/suspicious/noConfusingVoidType: an async handler that returns no body resolves to void
+type Nothing = void;
+type AnyResult = Nothing | Response | (JsonResult<unknown> & { status?: number; etag?: number });
 
 /**
  * What the handler of a route returns: the JSON that the contract describes, nothing if it describes no
@@ -61,7 +77,7 @@ type RouteResult<Response_ extends Described> =
           // With an alternative, the status says which of the two responses it is.
           (Response_ extends { or: object } ? { status: Response_["status"] } : unknown)
       : Response_ extends { status: 204 }
-        ? void
+        ? Nothing
         : never)
   | (Response_ extends { or: infer Or extends NonNullable<Described["or"]> }
       ? JsonResult<z.output<Or["schema"]>> & { status: Or["status"] }
@@ -77,27 +93,6 @@ export const implement = <Spec extends RouteSpec>(
   spec: Spec,
   handle: (request: RouteRequest<Spec>) => Promise<RouteResult<Spec["response"]>>,
 ): Route => ({ ...spec, handle: handle as Route["handle"] });
-
-export type RouteDescription = RouteSpec;
-
-/** Defines a route that is not in the contract yet. */
-export const defineRoute = <
-  Query extends z.ZodType = z.ZodType<undefined>,
-  Body extends z.ZodType = z.ZodType<undefined>,
->(
-  definition: Omit<RouteSpec, "query" | "body" | "response"> & {
-    query?: Query;
-    body?: Body;
-    response: Omit<RouteSpec["response"], "status"> & { status: number };
-    handle(
-      request: Omit<RouteRequest, "query" | "body" | "param"> & {
-        query: z.output<Query>;
-        body: z.output<Body>;
-        param(name: string): string;
-      },
-    ): Promise<AnyResult | { status: 204 }>;
-  },
-): Route => definition as unknown as Route;
 
 export function mountRoutes(
   app: Hono,
@@ -186,7 +181,7 @@ export const NO_STORE = { "cache-control": "no-store" };
 
 function toResponse({ response }: RouteSpec, result: AnyResult): Response {
   if (result instanceof Response) return result;
-  if (!result || !("json" in result)) return new Response(null, { status: response.status });
+  if (!result) return new Response(null, { status: response.status });
   const { status = response.status, json, etag, headers = {} } = result;
   // `json` can contain large values.
   return new Response(writeJson(json as MixedJson), {

@@ -1,11 +1,11 @@
 /** The environment of a command: the event's summary in `SIGNALBOX_…` variables. */
-import type { SummaryView } from "../../../events/inbox/event-view.ts";
+import type { EventSummary } from "@signalbox/contract/events.ts";
 import { truncate } from "../../../kernel/lib/truncate.ts";
 import { plainText } from "./last-line.ts";
 
 /** The fields of a claimed event that `signalbox exec` reads. */
 export interface ClaimedEvent
-  extends Omit<SummaryView, "processed" | "trigger_status" | "last_triggered_at" | "seq"> {
+  extends Omit<EventSummary, "processed" | "trigger_status" | "last_triggered_at" | "seq"> {
   attempts: number;
 }
 
