@@ -8,12 +8,12 @@ import {
   type StartOptions,
   startHub,
 } from "../../packages/hub/src/hosts/node/start-hub.ts";
-import { readSettings } from "../../packages/hub/src/settings.ts";
 import {
   connect as connectSqlite,
   openSqlite,
 } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import { sha256Hex } from "../../packages/hub/src/kernel/lib/hmac.ts";
+import { readSettings } from "../../packages/hub/src/settings.ts";
 import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { deliver, issueOpened, rawExchange, SECRET, signature } from "../support/deliver.ts";
 import { createDatabase } from "../support/postgres.ts";

@@ -16,9 +16,6 @@ import {
   Server,
 } from "@modelcontextprotocol/server";
 import { Hono } from "hono";
-import { createInbox } from "../../packages/hub/src/events/inbox/inbox.ts";
-import { addInboxRoutes } from "../../packages/hub/src/events/inbox/inbox-routes.ts";
-import { testRunJob } from "../../packages/hub/src/flows/test-run-job.ts";
 import { createAuthorizeRequest } from "../../packages/hub/src/kernel/access/authorize-request.ts";
 import { createAuthorizer } from "../../packages/hub/src/kernel/access/authorizer.ts";
 import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
@@ -29,6 +26,7 @@ import { createResourceChanges } from "../../packages/hub/src/kernel/mcp/resourc
 import { resourceSubscriptions } from "../../packages/hub/src/kernel/mcp/resource-subscriptions.ts";
 import { serveCall } from "../../packages/hub/src/kernel/mcp/serve-call.ts";
 import { createSessions } from "../../packages/hub/src/kernel/mcp/sessions.ts";
+import { addMcpRoutes } from "../../packages/hub/src/mcp/mcp-routes.ts";
 import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { createToken } from "../../packages/hub/src/tokens/tokens.ts";
 import { tempFolder } from "./temp-folder.ts";
@@ -203,8 +201,7 @@ export async function startMcpFixture(): Promise<{
   const app = new Hono();
   const authorizer = createAuthorizer({ store, now: Date.now, everyTenant: undefined });
   const checkHost = createHostCheck({ host: "127.0.0.1", port: 0, publicUrl: undefined });
-  addInboxRoutes(app, {
-    inbox: createInbox({ store, now: Date.now, runJob: testRunJob }),
+  addMcpRoutes(app, {
     mcp: {
       async serve(httpRequest, access, reserveBytes) {
         const call = await readCall(httpRequest);
@@ -216,7 +213,6 @@ export async function startMcpFixture(): Promise<{
           serveCall(handler, request, requestContext)
         );
       },
-      close: handler.close,
     },
     authorizeRequest: createAuthorizeRequest({ authorizer, checkHost }),
   });

@@ -64,6 +64,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     tenancy: github.tenancy,
     receive: (request) => pipeline.receive(request),
     append,
+    replay: (tenant, event) => matching.explainer.replay(tenant, event),
     followRun: (...request) => flows.followRun(...request),
   });
   const matching = createMatchingPart(kernel, events.inbox);
@@ -77,7 +78,6 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   });
   const automations = createAutomationsPart(kernel, matching, connections, flows);
   const mcp = createMcpPart(kernel, tokens, {
-    inbox: events.inbox,
     apps: flows.appServers,
     offering: [events, matching, automations],
   });

@@ -13,7 +13,10 @@ import { sampleRoutes } from "./endpoints/sample-routes.ts";
 import { sourceKindRoutes } from "./endpoints/source-kind-routes.ts";
 import { sourceRoutes } from "./endpoints/source-routes.ts";
 import { testEventRoutes } from "./endpoints/test-event-routes.ts";
+import type { ReplayEvent } from "./inbox/event-list-routes.ts";
+import { eventRoutes } from "./inbox/event-routes.ts";
 import { createInbox, type Inbox } from "./inbox/inbox.ts";
+import { addInboxRoutes } from "./inbox/inbox-routes.ts";
 import { createWaits, type Waits } from "./inbox/wait-for-event.ts";
 import { createFeed, type Feed } from "./live/feed.ts";
 import {
@@ -42,13 +45,14 @@ export interface EventsPartOptions {
   /** The pipeline, and the runs of flows, are created later. */
   receive: Parameters<typeof createSendSample>[0]["receive"];
   append: Parameters<typeof createSendTestEvent>[0]["append"];
+  replay: ReplayEvent;
   followRun: LiveStreamsOptions["followRun"];
 }
 
 export function createEventsPart(
   kernel: Kernel,
   tokens: TokensPart,
-  { tenancy, receive, append, followRun }: EventsPartOptions,
+  { tenancy, receive, append, replay, followRun }: EventsPartOptions,
 ): EventsPart {
   const { store, ports, settings, seal, newId, onError } = kernel;
   const { timers, log } = ports;
@@ -89,6 +93,7 @@ export function createEventsPart(
     onRejected: (outcome, address) => admission.observe({ source: "", address, outcome, took: 0 }),
     metrics,
     routes: [
+      ...eventRoutes(inbox, replay),
       ...sourceRoutes({
         store,
         sources: createSources({ store, seal, newId, now }),
@@ -103,6 +108,7 @@ export function createEventsPart(
         settings,
       }),
     ],
+    mount: (app) => addInboxRoutes(app, { authorizeRequest: tokens.authorizeRequest, inbox }),
     async loadMcp() {
       const { inboxOffer } = await import("./inbox/inbox-offer.ts");
       const offer = inboxOffer({ inbox, waits });

@@ -1,15 +1,13 @@
 /** The MCP servers: `/mcp`, to which parts add tools, and those of apps. */
-import type { Inbox } from "../events/inbox/inbox.ts";
-import { addInboxRoutes } from "../events/inbox/inbox-routes.ts";
 import type { AppServers } from "../flows/tools/app-server.ts";
 import { once } from "../kernel/lib/once.ts";
 import { trackUnreadBytes } from "../kernel/mcp/back-pressure.ts";
 import { loadOffers } from "../kernel/mcp/offer.ts";
 import type { Kernel, Part } from "../part.ts";
 import type { TokensPart } from "../tokens/part.ts";
+import { addMcpRoutes } from "./mcp-routes.ts";
 
 export interface McpPartOptions {
-  inbox: Inbox;
   apps: AppServers;
   /** The parts that add to `/mcp`. */
   offering: readonly Part[];
@@ -18,7 +16,7 @@ export interface McpPartOptions {
 export function createMcpPart(
   { store, settings, onError }: Kernel,
   { authorizer, authorizeRequest, describeTenantChoice }: TokensPart,
-  { inbox, apps, offering }: McpPartOptions,
+  { apps, offering }: McpPartOptions,
 ): Part {
   // The MCP SDK is a large dependency. It is loaded on the first MCP request, so that
   // an idle hub uses less memory.
@@ -36,15 +34,13 @@ export function createMcpPart(
   });
   return {
     mount(app) {
-      addInboxRoutes(app, {
+      addMcpRoutes(app, {
         authorizeRequest,
-        inbox,
         mcp: {
           async serve(request, access, reserveBytes) {
             const server = await loadServer();
             return trackUnreadBytes(access, await server.serve(request, access, reserveBytes));
           },
-          close: async () => {},
         },
         apps,
       });

@@ -1,6 +1,5 @@
 /** Routes that list events, and that change or replay many events. */
 import { eventListApi, MAX_MARKED, MAX_REPLAYED } from "@signalbox/contract/events.ts";
-import type { Explainer } from "../../flows/matching/explain.ts";
 import { allows } from "../../kernel/access/authorizer.ts";
 import { implement, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
@@ -8,7 +7,10 @@ import { listFiltered } from "./event-filter.ts";
 import { itemView } from "./event-view.ts";
 import type { Inbox } from "./inbox.ts";
 
-export function eventListRoutes(inbox: Inbox, explainer: Pick<Explainer, "replay">): Route[] {
+/** Starts the flows whose triggers match the event, and returns their runs. */
+export type ReplayEvent = (tenant: string, event: string) => Promise<{ runs: readonly unknown[] }>;
+
+export function eventListRoutes(inbox: Inbox, replayEvent: ReplayEvent): Route[] {
   return [
     implement(
       eventListApi.list,
@@ -58,7 +60,7 @@ export function eventListRoutes(inbox: Inbox, explainer: Pick<Explainer, "replay
         };
 
         async function perform(name: typeof action, ids: string[], note: string | null) {
-          if (name === "replay") return replay(explainer, inbox, tenant, ids);
+          if (name === "replay") return replay(replayEvent, inbox, tenant, ids);
           if (name === "waiting") {
             const { reopened, alreadyPending, unknown } = await inbox.reopen(tenant, ids);
             return { ids: reopened, unchanged: alreadyPending, unknown };
@@ -89,7 +91,7 @@ async function select(
 }
 
 async function replay(
-  explainer: Pick<Explainer, "replay">,
+  replayEvent: ReplayEvent,
   inbox: Inbox,
   tenant: string,
   ids: readonly string[],
@@ -101,7 +103,7 @@ async function replay(
   for (const id of ids)
     try {
       await inbox.find([tenant], id, "ids");
-      runs += (await explainer.replay(tenant, id)).runs.length;
+      runs += (await replayEvent(tenant, id)).runs.length;
       replayed.push(id);
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;

@@ -1,8 +1,7 @@
-/** Routes of single events: get, claim, release, mark as processed, replay, explain. */
+/** Routes of single events: get, claim, release, mark as processed. */
 import { eventApi } from "@signalbox/contract/events.ts";
-import type { Explainer } from "../../flows/matching/explain.ts";
 import { implement, NO_STORE, type Route } from "../../kernel/http/route.ts";
-import { eventListRoutes } from "./event-list-routes.ts";
+import { eventListRoutes, type ReplayEvent } from "./event-list-routes.ts";
 import type { JsonBody } from "./event-view.ts";
 import type { Inbox } from "./inbox.ts";
 
@@ -13,9 +12,9 @@ const ownerOf = (token: string, worker: string | undefined): string =>
 const jsonResponse = (json: JsonBody): Response =>
   new Response(json, { headers: { "content-type": "application/json", ...NO_STORE } });
 
-export function eventRoutes(inbox: Inbox, explainer: Explainer): Route[] {
+export function eventRoutes(inbox: Inbox, replay: ReplayEvent): Route[] {
   return [
-    ...eventListRoutes(inbox, explainer),
+    ...eventListRoutes(inbox, replay),
     implement(
       eventApi.get,
       async ({ tenant, param, query: { path, offset, max_bytes }, reserveBytes }) => {
@@ -68,15 +67,6 @@ export function eventRoutes(inbox: Inbox, explainer: Explainer): Route[] {
       const { id } = await inbox.find([tenant], param("event"), "event_id");
       const { reopened } = await inbox.reopen(tenant, [id]);
       return { json: { id, already: reopened.length === 0 } };
-    }),
-    implement(eventApi.replay, async ({ tenant, param, body }) => {
-      const { id } = await inbox.find([tenant], param("event"), "event_id");
-      return { json: await explainer.replay(tenant, id, body) };
-    }),
-    implement(eventApi.explain, async ({ tenant, param, query }) => {
-      const { id } = await inbox.find([tenant], param("event"), "event_id");
-      const { cursors: _, ...json } = await explainer.explain(tenant, id, query);
-      return { json };
     }),
   ];
 }

@@ -19,6 +19,7 @@ import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createHostCheck } from "../../kernel/http/host-check.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
 import { createInboxServer } from "../../mcp/inbox-server.ts";
+import { addMcpRoutes } from "../../mcp/mcp-routes.ts";
 import { storeDefinition } from "../../store.ts";
 import { createToken } from "../../tokens/tokens.ts";
 import { createFeed } from "../live/feed.ts";
@@ -72,11 +73,9 @@ async function setup() {
   onTestFinished(mcp.close);
   const app = new Hono();
   const checkHost = createHostCheck({ host: "127.0.0.1", port: 4747, publicUrl });
-  addInboxRoutes(app, {
-    inbox,
-    mcp,
-    authorizeRequest: createAuthorizeRequest({ authorizer, checkHost, publicUrl }),
-  });
+  const authorizeRequest = createAuthorizeRequest({ authorizer, checkHost, publicUrl });
+  addInboxRoutes(app, { inbox, authorizeRequest });
+  addMcpRoutes(app, { mcp, authorizeRequest });
   let tokenCount = 0;
   const token = (tenants: string[], scopes: Scope[], expiresAt: number | null = null) => {
     tokenCount += 1;

@@ -1,15 +1,15 @@
 /** Compares events with the triggers of flows, and explains the result. */
 import { type Trip, tripMessage } from "@signalbox/rules/match/breaker.ts";
-import { eventRoutes } from "../../events/inbox/event-routes.ts";
 import type { Inbox } from "../../events/inbox/inbox.ts";
 import { createLargeReads } from "../../events/inbox/large-reads.ts";
 import type { Kernel, Part } from "../../part.ts";
-import { triggerRoutes } from "../editing/trigger-routes.ts";
 import { createMatchingMetrics } from "../metrics.ts";
 import { createDeferredMatching, type DeferredMatching } from "./deferred-matching.ts";
 import { createExplainer, type Explainer } from "./explain.ts";
+import { explainRoutes } from "./explain-routes.ts";
 import { createMatcher } from "./matcher.ts";
 import type { TrippedTrigger } from "./model.ts";
+import { triggerRoutes } from "./trigger-routes.ts";
 
 /**
  * How long the sender of a webhook waits for filters. A filter of a running hub takes a few milliseconds; much
@@ -61,7 +61,7 @@ export function createMatchingPart(kernel: Kernel, inbox: Inbox): MatchingPart {
     matching,
     explainer,
     onTripped,
-    routes: [...eventRoutes(inbox, explainer), ...triggerRoutes(explainer)],
+    routes: [...explainRoutes(inbox, explainer), ...triggerRoutes(explainer)],
     async loadMcp() {
       const { explainTools } = await import("./explain-tools.ts");
       return { tools: explainTools({ inbox, explainer }), isInbox: true };

@@ -2,7 +2,7 @@
 import { MAX_PREVIEWED, triggerApi } from "@signalbox/contract/triggers.ts";
 import { itemView } from "../../events/inbox/event-view.ts";
 import { implement, type Route } from "../../kernel/http/route.ts";
-import type { Explainer } from "../matching/explain.ts";
+import type { Explainer } from "./explain.ts";
 
 const MAX_BYTES = 16 * 1024 * 1024;
 
