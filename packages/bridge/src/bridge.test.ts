@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { createManualTimers } from "../../../test/support/manual-timers.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { serveBridge } from "./bridge.ts";
-import { readSettings } from "./settings.ts";
+import { readSettings } from "./bridge-settings.ts";
 import type { Timers } from "./settled-client.ts";
 import { LIST_METHODS } from "./settles-at.ts";
 import type { BridgeState } from "./state-file.ts";

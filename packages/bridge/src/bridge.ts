@@ -9,6 +9,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/server";
 import { createAwaitList } from "./await-list.ts";
+import type { BridgeSettings } from "./bridge-settings.ts";
 import { createChannel, type Lookup } from "./channel.ts";
 import { createAccess } from "./create-access.ts";
 import { followEvents } from "./follow-events.ts";
@@ -16,7 +17,6 @@ import { createHubClient, type HubClient } from "./hub-client.ts";
 import { HubError } from "./hub-error.ts";
 import { createLogChannel, type LogChannel } from "./log-channel.ts";
 import { createSenderRule } from "./sender-rule.ts";
-import type { BridgeSettings } from "./settings.ts";
 import { createSettledClient, type SettledClient, type Timers } from "./settled-client.ts";
 import type { ListMethod } from "./settles-at.ts";
 import { createStateFile } from "./state-file.ts";

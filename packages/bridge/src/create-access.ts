@@ -1,5 +1,5 @@
 import { type Access, fixedAccess } from "./access.ts";
-import type { BridgeSettings } from "./settings.ts";
+import type { BridgeSettings } from "./bridge-settings.ts";
 import { createSignIn } from "./sign-in.ts";
 import { createSignedInAccess } from "./signed-in-access.ts";
 import { createTokenFile } from "./token-file.ts";

@@ -4,8 +4,8 @@
  */
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { serveBridge } from "./bridge.ts";
+import { type BridgeSettings, readSettings, SettingsError } from "./bridge-settings.ts";
 import { causeOf } from "./hub-error.ts";
-import { type BridgeSettings, readSettings, SettingsError } from "./settings.ts";
 import { signIn, signOut } from "./sign-in-command.ts";
 
 const warn = (message: string) => void process.stderr.write(`signalbox-bridge: ${message}\n`);

@@ -1,7 +1,7 @@
 /** `signalbox bridge sign-in` and `sign-out`: for the user, in a terminal. */
 import { spawn } from "node:child_process";
+import type { BridgeSettings } from "./bridge-settings.ts";
 import { causeOf } from "./hub-error.ts";
-import type { BridgeSettings } from "./settings.ts";
 import { createSignIn } from "./sign-in.ts";
 import { createTokenFile } from "./token-file.ts";
 

@@ -1,8 +1,8 @@
 /** Starts and reads the runs of automations. */
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { ToolCalls } from "../flows/editing/call-tool.ts";
 import type { Flows } from "../flows/editing/flows.ts";
+import type { ToolCalls } from "../flows/editing/tool-calls.ts";
 import type { Run, RunQuery, Step, StepPage } from "../flows/runs/model.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Timers } from "../kernel/lib/timers.ts";

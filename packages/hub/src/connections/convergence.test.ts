@@ -4,6 +4,7 @@
  * server uses, and the server sends the events of all confirmed subscriptions. When calls succeed
  * again, every subscription reaches its wanted state, and the former tokens become invalid.
  */
+
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -11,12 +12,11 @@ import { START } from "../events/store/contract/sample.ts";
 import { eventTrigger, intents, makeFlow, publish } from "../flows/store/contract/flow-sample.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
-import type { Store } from "../store.ts";
-import { storeDefinition } from "../store.ts";
-import { createCallbackTokenDerivation } from "./callback-tokens.ts";
+import { type Store, storeDefinition } from "../store.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { Connection, TriggerSubscription } from "./model.ts";
 import { planConfigure } from "./plan-configure.ts";
+import { createCallbackTokenDerivation } from "./staged-tokens.ts";
 import { sampleConnection } from "./store/contract/connection-sample.ts";
 import {
   createTestTriggerServer,

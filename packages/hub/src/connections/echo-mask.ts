@@ -2,8 +2,9 @@
  * Masks the credentials that a server echoes: those of its connection, and the tokens that the hub has
  * sent to it. Nothing that a server returns is stored, shown or logged unmasked.
  */
+
+import { CALLBACK_TOKEN_PREFIX } from "../events/callback/callback-token-cache.ts";
 import { createMask, type Mask } from "../kernel/lib/mask.ts";
-import { CALLBACK_TOKEN_PREFIX } from "./callback-tokens.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { Credentials } from "./credentials.ts";
 import { quote } from "./quote.ts";

@@ -3,11 +3,10 @@ import { START } from "../events/store/contract/sample.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { createIds } from "../kernel/lib/ids.ts";
 import { createTestTimers } from "../kernel/lib/test-timers.ts";
-import type { Store } from "../store.ts";
-import { storeDefinition } from "../store.ts";
-import { createCallbackTokenDerivation } from "./callback-tokens.ts";
+import { type Store, storeDefinition } from "../store.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { createKeeper, type KeeperOptions } from "./keeper.ts";
+import { createCallbackTokenDerivation } from "./staged-tokens.ts";
 import {
   publishTriggers,
   sampleConnection,

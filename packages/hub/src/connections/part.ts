@@ -5,7 +5,6 @@ import type { Kernel, Part } from "../part.ts";
 import { createAnnouncements } from "./announcements.ts";
 import { addClientMetadataRoute, authorizationRoutes } from "./authorization-routes.ts";
 import { createAuthorizations } from "./authorizations.ts";
-import { createCallbackTokenDerivation } from "./callback-tokens.ts";
 import { commandRefusal } from "./command.ts";
 import {
   CHECK_WAIT_MS,
@@ -20,6 +19,7 @@ import { createIdentity } from "./identity.ts";
 import { createKeeper, type Keeper, type KeeperOptions } from "./keeper.ts";
 import type { OAuthTokens } from "./oauth-token.ts";
 import { createRevokeRemoved } from "./revoke-removed.ts";
+import { createCallbackTokenDerivation } from "./staged-tokens.ts";
 
 export interface ConnectionsPart extends Part {
   connections: Connections;

@@ -8,11 +8,6 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Store } from "../store.ts";
 import {
-  type CallbackTokensOptions,
-  createStagedTokens,
-  type DeriveCallbackToken,
-} from "./callback-tokens.ts";
-import {
   type ConfigureOutcome,
   readConfigureAnswer,
   readConfigureError,
@@ -27,6 +22,11 @@ import {
 } from "./plan-configure.ts";
 import { type PassRequest, planPass } from "./plan-pass.ts";
 import { assumedDefaults } from "./server-params.ts";
+import {
+  type CallbackTokensOptions,
+  createStagedTokens,
+  type DeriveCallbackToken,
+} from "./staged-tokens.ts";
 import {
   type Confirmation,
   confirmedResult,

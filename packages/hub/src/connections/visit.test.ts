@@ -4,8 +4,8 @@ import { openSqlite } from "../kernel/backends/sqlite.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 import { createIds } from "../kernel/lib/ids.ts";
 import { storeDefinition } from "../store.ts";
-import { createCallbackTokenDerivation } from "./callback-tokens.ts";
 import { ConnectionError } from "./connection-error.ts";
+import { createCallbackTokenDerivation } from "./staged-tokens.ts";
 import {
   publishTriggers,
   republish,

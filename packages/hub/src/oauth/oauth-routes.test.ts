@@ -13,7 +13,7 @@ import { createSeal } from "../kernel/lib/seal.ts";
 import type { WebFetch } from "../kernel/lib/web-fetch.ts";
 import { withPeople } from "../people/with-people.ts";
 import { storeDefinition } from "../store.ts";
-import { createSessions, OPERATOR, type SessionAccess } from "../tokens/sessions.ts";
+import { createWebSessions, OPERATOR, type SessionAccess } from "../tokens/web-sessions.ts";
 import { addOAuthRoutes } from "./oauth-routes.ts";
 
 const HUB = "https://hub.example";
@@ -66,7 +66,7 @@ async function setup({
       const access = await authorizeRequest(c.req.raw, { scope: "inbox:read" });
       return access instanceof Denied ? deniedResponse(access) : c.json(access);
     });
-  const sessions = createSessions({ store, tokens, newId, now });
+  const sessions = createWebSessions({ store, tokens, newId, now });
 
   const send = async (path: string, init: RequestInit = {}) =>
     app.fetch(

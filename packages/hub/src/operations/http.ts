@@ -13,8 +13,8 @@ import type { Kernel, Part } from "../part.ts";
 import type { PeopleService } from "../people/part.ts";
 import type { Store } from "../store.ts";
 import type { TokensPart } from "../tokens/part.ts";
-import { type AppOptions, createApp } from "./app.ts";
 import { createAuthorizeMetrics } from "./authorize-metrics.ts";
+import { type AppOptions, createHttpApp } from "./http-app.ts";
 
 export interface HttpOptions extends Pick<AppOptions, "checkReady"> {
   parts: readonly Part[];
@@ -29,7 +29,7 @@ export function createHttp(
 ): Hono {
   const { ports, settings, closing, checkHost, onError } = kernel;
   const { publicUrl } = settings;
-  const app = createApp({
+  const app = createHttpApp({
     checkReady,
     imageOrigins: people.avatarOrigins,
     // Pages of a local hub redirect to `settings.host`. If people sign in with GitHub they do not, because

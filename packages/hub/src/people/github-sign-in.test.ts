@@ -14,8 +14,8 @@ import { createSeal } from "../kernel/lib/seal.ts";
 import { storeDefinition } from "../store.ts";
 import { tenantRoutes } from "../tenants/tenant-routes.ts";
 import { addSignInRoute, sessionRoutes } from "../tokens/session-routes.ts";
-import { createSessions } from "../tokens/sessions.ts";
 import { tokenRoutes } from "../tokens/token-routes.ts";
+import { createWebSessions } from "../tokens/web-sessions.ts";
 import { addGithubSignIn } from "./github-sign-in.ts";
 import { createGithubUsers } from "./github-users.ts";
 import { createPeople } from "./people.ts";
@@ -63,7 +63,7 @@ function setup({ publicUrl }: { publicUrl?: string } = {}) {
   });
   const tokens = withPeople(store, people);
   const newId = createIds();
-  const sessions = createSessions({ store, tokens, newId, now });
+  const sessions = createWebSessions({ store, tokens, newId, now });
   const checkHost = createHostCheck({ host: "127.0.0.1", port: 4747, publicUrl });
   const authorizer = createAuthorizer({ store: tokens, now, everyTenant: undefined });
   const app = new Hono();

@@ -15,7 +15,7 @@ import { returnPath } from "../kernel/http/return-path.ts";
 import type { Log } from "../kernel/lib/log.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
 import { reopenPage } from "../oauth/oauth-html.ts";
-import type { Sessions } from "../tokens/sessions.ts";
+import type { WebSessions } from "../tokens/web-sessions.ts";
 import type { GithubUsers } from "./github-users.ts";
 import { beginSignIn, PENDING_MS, resumeSignIn } from "./pending-sign-in.ts";
 import type { People } from "./people.ts";
@@ -30,7 +30,7 @@ export interface GithubSignIn {
   /** Undefined if people cannot sign in with GitHub. */
   github: GithubUsers | undefined;
   people: People | undefined;
-  sessions: Pick<Sessions, "openFor" | "end">;
+  sessions: Pick<WebSessions, "openFor" | "end">;
   seal: Seal;
   checkHost: HostCheck;
   publicUrl: string | undefined;

@@ -2,7 +2,7 @@
 import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
 import { avatarOrigins } from "../kernel/http/avatars.ts";
 import type { Kernel, Part } from "../part.ts";
-import type { Sessions } from "../tokens/sessions.ts";
+import type { WebSessions } from "../tokens/web-sessions.ts";
 import { addGithubSignIn } from "./github-sign-in.ts";
 import { createGithubUsers, type GithubUsers } from "./github-users.ts";
 import { createPeople, type People } from "./people.ts";
@@ -52,7 +52,7 @@ function createSignIn({ store, ports, settings, seal, onError }: Kernel): People
 export const createPeoplePart = (
   { ports, settings, seal, checkHost }: Kernel,
   { signIn }: PeopleService,
-  sessions: Sessions,
+  sessions: WebSessions,
 ): Part => ({
   mount(app) {
     addGithubSignIn(app, {

@@ -13,12 +13,12 @@ import type { Kernel, Part } from "../part.ts";
 import { createLastUse } from "./last-use.ts";
 import { withLocalToken } from "./local-token.ts";
 import { addSignInRoute, sessionRoutes, signInPath } from "./session-routes.ts";
-import { createSessions, OPERATOR, type Sessions } from "./sessions.ts";
 import { tokenRoutes } from "./token-routes.ts";
+import { createWebSessions, OPERATOR, type WebSessions } from "./web-sessions.ts";
 
 export interface TokensPart extends Part {
   tokens: TokenLookup;
-  sessions: Sessions;
+  sessions: WebSessions;
   authorizer: Authorizer;
   authorizeRequest: AuthorizeRequest;
   streamSlots: StreamSlots;
@@ -54,7 +54,7 @@ export async function createTokensPart(
   store.subscribe((notice) => {
     if (notice.topic === "tenant_deleted") authorizer.endTenant(notice.tenant);
   });
-  const sessions = createSessions({ store, tokens, newId, now });
+  const sessions = createWebSessions({ store, tokens, newId, now });
   return {
     tokens,
     sessions,

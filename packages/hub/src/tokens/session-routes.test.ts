@@ -10,8 +10,8 @@ import { mountRoutes } from "../kernel/http/route.ts";
 import { createIds } from "../kernel/lib/ids.ts";
 import { storeDefinition } from "../store.ts";
 import { addSignInRoute, sessionRoutes } from "./session-routes.ts";
-import { createSessions, OPERATOR } from "./sessions.ts";
 import { createToken } from "./tokens.ts";
+import { createWebSessions, OPERATOR } from "./web-sessions.ts";
 
 const ORIGIN = "http://127.0.0.1:4747";
 const MINUTE = 60_000;
@@ -21,7 +21,7 @@ function setup(publicUrl?: string) {
   onTestFinished(() => store.close());
   let time = Date.UTC(2026, 10, 16);
   const now = () => time;
-  const sessions = createSessions({ store, tokens: store, newId: createIds(), now });
+  const sessions = createWebSessions({ store, tokens: store, newId: createIds(), now });
   const authorizer = createAuthorizer({ store, now, everyTenant: ["local"] });
   const checkHost = createHostCheck({ host: "127.0.0.1", port: 4747, publicUrl });
   const app = new Hono();
@@ -307,7 +307,7 @@ describe("a sign-in link of a token", () => {
   it("is rejected if the token already has 1,000 links and sessions", async () => {
     const { store, now } = setup();
     const full = { ...store, countChildren: async () => 1_000 };
-    const sessions = createSessions({ store: full, tokens: full, newId: createIds(), now });
+    const sessions = createWebSessions({ store: full, tokens: full, newId: createIds(), now });
     await expect(sessions.createCode({ ...OPERATOR, parent: "t", person: null })).rejects.toThrow(
       "limit",
     );

@@ -15,7 +15,7 @@ import { readJson, TOO_LARGE } from "../kernel/http/read-json.ts";
 import { implement, type Route } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Store } from "../store.ts";
-import { CODE_MS, type Sessions, sessionAccessOf } from "./sessions.ts";
+import { CODE_MS, sessionAccessOf, type WebSessions } from "./web-sessions.ts";
 
 const viewPerson = (
   { login, name, avatar }: { login: string; name: string | null; avatar: string | null },
@@ -29,7 +29,7 @@ const viewPerson = (
 });
 
 export interface SessionRoutes {
-  sessions: Sessions;
+  sessions: WebSessions;
   store: Pick<Store, "getPerson" | "getToken" | "revokeToken">;
   tokens: TokenLookup;
   hubInfo: GetHubInfo;
@@ -118,7 +118,7 @@ const UNKNOWN_CODE = new Denied(
 );
 
 export interface SignInOptions {
-  sessions: Sessions;
+  sessions: WebSessions;
   checkHost: HostCheck;
   publicUrl?: string | undefined;
 }

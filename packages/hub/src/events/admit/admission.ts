@@ -4,7 +4,7 @@ import { createRateLimit } from "../../kernel/http/rate-limit.ts";
 import { DEFAULT_BODY_LIMITS } from "../../kernel/lib/limits.ts";
 import type { Kernel } from "../../part.ts";
 import type { AdmitCallbackOptions } from "../callback/admit-callback.ts";
-import { createCallbackTokens } from "../callback/callback-tokens.ts";
+import { createCallbackTokenCache } from "../callback/callback-token-cache.ts";
 import type { EventMetrics } from "../metrics.ts";
 import { sources } from "../sources/index.ts";
 import { createEndpoints, type Endpoints } from "./endpoints.ts";
@@ -31,7 +31,7 @@ export function createAdmission(
   const { now, monotonic } = timers;
   const logRequest = createIngestLog(log, ports.deferCommit ?? timers.defer);
   const rejections = createRejectionCounts([...sources.map(({ id }) => id), CALLBACK_SOURCE], now);
-  const callbackTokens = createCallbackTokens({
+  const callbackTokens = createCallbackTokenCache({
     store,
     sha256Hex: ports.sha256Hex,
     now,

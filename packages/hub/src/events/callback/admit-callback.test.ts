@@ -9,7 +9,7 @@ import {
   type CallbackRequest,
   createAdmitCallback,
 } from "./admit-callback.ts";
-import type { CallbackToken } from "./callback-tokens.ts";
+import type { CallbackToken } from "./callback-token-cache.ts";
 
 const TOKEN: CallbackToken = {
   hash: "hash",

@@ -18,14 +18,14 @@ import { bearerToken, TOKEN_TOO_LONG } from "../../kernel/lib/bearer-token.ts";
 import type { IncomingRequest } from "../admit/incoming-request.ts";
 import { type AcceptedRequest, tooManyRequests } from "../admit/ingest.ts";
 import { toEvent } from "./callback-event.ts";
-import type { CallbackToken, CallbackTokens } from "./callback-tokens.ts";
+import type { CallbackToken, CallbackTokenCache } from "./callback-token-cache.ts";
 import { parseCallback } from "./parse-callback.ts";
 import { readLargeCallback } from "./read-large-callback.ts";
 
 export type CallbackRequest = Pick<IncomingRequest, "method" | "address" | "header" | "body">;
 
 export interface AdmitCallbackOptions {
-  callbackTokens: Pick<CallbackTokens, "find">;
+  callbackTokens: Pick<CallbackTokenCache, "find">;
   /** Limits the requests of each address. */
   rateLimit: RateLimit;
   /** Limits the callbacks with each token, by its hash. */

@@ -13,7 +13,7 @@ import { toolDescriptionOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { validateFlow } from "@signalbox/rules/flows/validate.ts";
 import { RequestError, validationError } from "../../kernel/lib/request-error.ts";
 import type { EditFlow, FlowGraph } from "../model.ts";
-import { nameTools } from "./tool-names.ts";
+import { nameTools } from "./name-tools.ts";
 
 /**
  * `before` are the nodes before the edit, `takenNames` the names of the app's other tools, `callable` the

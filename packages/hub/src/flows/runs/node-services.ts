@@ -5,10 +5,10 @@ import type { ConnectionTool, NodeContext, ToolResult } from "@signalbox/rules/f
 import type { RunJob } from "../../kernel/jobs/job.ts";
 import type { Release } from "../../kernel/lib/fair-slots.ts";
 import { type CallFlowOptions, createCallFlow } from "./call-flow.ts";
-import { type CallToolOptions, createToolServices } from "./call-tool.ts";
 import { createEmit, type EmitOptions } from "./emit-event.ts";
 import type { Run } from "./model.ts";
 import type { ToolProgress } from "./tool-progress.ts";
+import { type CallToolOptions, createToolServices } from "./tool-services.ts";
 
 type Context = NodeContext<never>;
 

@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { expect, it } from "vitest";
 import { createStreamSlots } from "../../kernel/access/stream-slots.ts";
 import { mountRoutes } from "../../kernel/http/route.ts";
-import type { ToolCalls } from "../editing/call-tool.ts";
+import type { ToolCalls } from "../editing/tool-calls.ts";
 import type { Run, Step } from "./model.ts";
 import { runRoutes } from "./run-routes.ts";
 

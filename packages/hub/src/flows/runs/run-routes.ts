@@ -10,8 +10,8 @@ import { idFloor } from "../../kernel/lib/ids.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { yieldToEventLoop } from "../../kernel/lib/yield-to-event-loop.ts";
 import type { Store } from "../../store.ts";
-import type { ToolCalls } from "../editing/call-tool.ts";
 import type { DraftRuns } from "../editing/draft-runs.ts";
+import type { ToolCalls } from "../editing/tool-calls.ts";
 import { summarizeRun, viewRun, viewStep } from "../views.ts";
 import { mergePages } from "./merge-pages.ts";
 import {

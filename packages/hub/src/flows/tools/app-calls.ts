@@ -10,7 +10,7 @@ import { backPressureOf } from "../../kernel/mcp/back-pressure.ts";
 import { requestContextOf } from "../../kernel/mcp/request-context.ts";
 import { errorResult } from "../../kernel/mcp/sdk-errors.ts";
 import type { Store } from "../../store.ts";
-import type { CalledTool, ToolCalls } from "../editing/call-tool.ts";
+import type { CalledTool, ToolCalls } from "../editing/tool-calls.ts";
 import type { StoredApp } from "../model.ts";
 import { createProgressReporter, type ProgressReporter } from "./app-progress.ts";
 import {

@@ -4,7 +4,7 @@ import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { errorResult } from "../../kernel/mcp/sdk-errors.ts";
 import type { Store } from "../../store.ts";
-import type { ToolCalls } from "../editing/call-tool.ts";
+import type { ToolCalls } from "../editing/tool-calls.ts";
 import type { StoredTrigger } from "../model.ts";
 import type { Run } from "../runs/model.ts";
 import { parseLarge } from "../runs/parse-large.ts";

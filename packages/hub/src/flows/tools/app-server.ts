@@ -26,7 +26,7 @@ import { createSessions } from "../../kernel/mcp/sessions.ts";
 import { createListenHandler } from "../../kernel/mcp/subscriptions-listen.ts";
 import { TaskServer } from "../../kernel/mcp/task-server.ts";
 import type { Store } from "../../store.ts";
-import type { ToolCalls } from "../editing/call-tool.ts";
+import type { ToolCalls } from "../editing/tool-calls.ts";
 import type { StoredApp } from "../model.ts";
 import { type AppCallsOptions, createAppCalls } from "./app-calls.ts";
 import { type AppTasksOptions, createAppTasks, type Era, taskCapabilities } from "./app-tasks.ts";

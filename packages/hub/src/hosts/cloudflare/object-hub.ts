@@ -24,10 +24,10 @@ import { keepAlive } from "./keep-alive.ts";
 import { pathOf } from "./live-request.ts";
 import { createConsoleLog } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
-import { readWorkerSettings, workerHubSettings } from "./settings.ts";
 import { createSockets } from "./sockets.ts";
 import { serveSse } from "./sse.ts";
 import { createReadWebFile } from "./web-files.ts";
+import { readWorkerSettings, workerHubSettings } from "./worker-settings.ts";
 
 export interface ObjectHubOptions {
   state: DurableObjectState;

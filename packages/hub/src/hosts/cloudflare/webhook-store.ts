@@ -7,7 +7,7 @@ import { composeStore } from "./compose-store.ts";
 import { dropEarlierTables, migrateEarlierEvents } from "./earlier-tables.ts";
 import { HubObject } from "./hub-object.ts";
 import { connectStore } from "./remote-store.ts";
-import { readWorkerSettings } from "./settings.ts";
+import { readWorkerSettings } from "./worker-settings.ts";
 
 /** The storage key of the names of the agents that are notified of commits. */
 const LISTENERS = "listeners";

@@ -3,7 +3,7 @@ import { problemResponse } from "../../kernel/http/problem-response.ts";
 import { SettingsError } from "../../kernel/settings.ts";
 import { type Bindings, storeObject } from "./bindings.ts";
 import { forward } from "./routes.ts";
-import { readWorkerSettings } from "./settings.ts";
+import { readWorkerSettings } from "./worker-settings.ts";
 
 export { TenantRegistry } from "./tenant-registry.ts";
 export { WebhookMcpAgent } from "./webhook-mcp-agent.ts";

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { createApp } from "../../operations/app.ts";
+import { createHttpApp } from "../../operations/http-app.ts";
 import { StorageUnavailable } from "../store/storage-unavailable.ts";
 
 const createFailingApp = (error: Error) => {
   const errors: unknown[] = [];
-  const app = createApp({
+  const app = createHttpApp({
     checkReady: () => Promise.reject(error),
     metrics: { contentType: "text/plain", text: () => Promise.reject(error) },
     home: () => Promise.reject(error),

@@ -8,6 +8,7 @@ import { NodeError, Permanent } from "../errors.ts";
 import { writePath } from "../issues.ts";
 import type { NodeContext, ToolResult } from "../node-type.ts";
 import { createSchemaValidator } from "../validate-schema.ts";
+import { type AgentTool, agentTools } from "./agent-tools.ts";
 import { type AgentLimits, type AgentStep, createConversation } from "./conversation.ts";
 import { fence, toUntrustedText, type UntrustedText } from "./fence.ts";
 import {
@@ -19,7 +20,6 @@ import {
   type ModelToolResult,
 } from "./model.ts";
 import { SUBMIT_TOOL, systemMessage, userMessage } from "./prompt.ts";
-import { type AgentTool, agentTools } from "./tool-names.ts";
 
 export interface AgentConfig {
   model: ModelChoice;

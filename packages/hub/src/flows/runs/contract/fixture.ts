@@ -14,13 +14,13 @@ import { createIds } from "../../../kernel/lib/ids.ts";
 import type { Timers } from "../../../kernel/lib/timers.ts";
 import type { Store } from "../../../store.ts";
 import { testRunJob } from "../../test-run-job.ts";
-import type { CallToolOptions } from "../call-tool.ts";
 import { loadInput } from "../load-input.ts";
 import type { NewRun, Run, WrittenStep } from "../model.ts";
 import { createNodeServices, type NodeServicesOptions } from "../node-services.ts";
 import { createRunner, type Runner, type RunnerOptions } from "../runner.ts";
 import { allSteps } from "../store/contract/run-sample.ts";
 import { noAgent } from "../test-agent.ts";
+import type { CallToolOptions } from "../tool-services.ts";
 
 export const TENANT = "local";
 export const HOUR = 3_600_000;

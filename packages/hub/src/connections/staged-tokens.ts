@@ -6,6 +6,7 @@
  * A token is derived from the hub's key, the subscription, its server and its generation, so a renewal
  * sends the same token again. Only a rotation increases the generation. The token itself is not stored.
  */
+import { CALLBACK_TOKEN_PREFIX } from "../events/callback/callback-token-cache.ts";
 import { toBase64Url, utf8 } from "../kernel/lib/bytes.ts";
 import { deriveHmacKey, type HmacCryptoKey } from "../kernel/lib/derive-key.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
@@ -13,8 +14,6 @@ import type { Store } from "../store.ts";
 import type { ConfigureOutcome } from "./configure-outcome.ts";
 import type { Connection, TriggerSubscription } from "./model.ts";
 import type { ConfigureCall, ConfigurePlan } from "./plan-configure.ts";
-
-export const CALLBACK_TOKEN_PREFIX = "sbcb_";
 
 export type DeriveCallbackToken = (
   subscription: Pick<TriggerSubscription, "id" | "token_generation">,

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readWorkerSettings } from "./settings.ts";
+import { readWorkerSettings } from "./worker-settings.ts";
 
 const env = {
   SIGNALBOX_PUBLIC_URL: "https://hub.example",

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
-import { readSettings, SettingsError } from "./settings.ts";
+import { readSettings, SettingsError } from "./bridge-settings.ts";
 
 const url = { WEBHOOK_WORKER_URL: "http://127.0.0.1:4747" };
 

@@ -35,7 +35,7 @@ export interface AppOptions {
   onError?: (error: unknown) => void;
 }
 
-export function createApp({
+export function createHttpApp({
   checkReady,
   checkHost,
   publicUrl,

@@ -11,13 +11,13 @@ export interface CallbackToken extends FoundCallbackToken {
   hash: string;
 }
 
-export interface CallbackTokens {
+export interface CallbackTokenCache {
   /** Returns undefined if the token is unknown or has expired. */
   find(secret: string): MaybePromise<CallbackToken | undefined>;
   close(): void;
 }
 
-export interface CallbackTokensOptions {
+export interface CallbackTokenCacheOptions {
   store: Pick<Store, "findCallbackToken"> & Pick<Store, "subscribe">;
   sha256Hex: Sha256Hex;
   now: () => number;
@@ -35,7 +35,7 @@ const CACHE_MS = 5_000;
 /** 256 bits in base64url after the prefix. Other secrets are rejected without a query. */
 const FORMAT = new RegExp(`^${CALLBACK_TOKEN_PREFIX}[\\w-]{43}$`);
 
-export function createCallbackTokens(options: CallbackTokensOptions): CallbackTokens {
+export function createCallbackTokenCache(options: CallbackTokenCacheOptions): CallbackTokenCache {
   const { store, sha256Hex, now, monotonic = now } = options;
   const cached = new BoundedMap<string, Entry>(10_000);
   /** A separate cache, so that guessed tokens do not evict valid ones. */

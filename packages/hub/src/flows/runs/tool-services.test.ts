@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 import { ConnectionError } from "../../connections/connection-error.ts";
 import type { CallOptions, ToolAnswer, ToolCall } from "../../connections/connections.ts";
 import type { Connection, Offers } from "../../connections/model.ts";
-import { createToolServices } from "./call-tool.ts";
 import type { Run } from "./model.ts";
 import { createToolProgress, type ToolProgress } from "./tool-progress.ts";
+import { createToolServices } from "./tool-services.ts";
 
 const run = { id: "r", tenant: "acme" } as Run;
 const { signal } = new AbortController();

@@ -2,7 +2,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 import { expect, it } from "vitest";
 import type { StoredTrigger } from "../model.ts";
 import type { Run } from "../runs/model.ts";
-import { createToolCalls } from "./call-tool.ts";
+import { createToolCalls } from "./tool-calls.ts";
 
 const trigger: StoredTrigger = {
   tenant: "acme",

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { agentTools } from "./tool-names.ts";
+import { agentTools } from "./agent-tools.ts";
 
 const tool = (name: string) => ({ name, description: `Does ${name}.`, inputSchema: {} });
 const names = (sources: Parameters<typeof agentTools>[0]) =>

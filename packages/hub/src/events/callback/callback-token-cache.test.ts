@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { sha256Hex } from "../../kernel/lib/hmac.ts";
 import { StoreFailed } from "../../kernel/lib/wrap-store-errors.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
-import { CALLBACK_TOKEN_PREFIX, createCallbackTokens } from "./callback-tokens.ts";
+import { CALLBACK_TOKEN_PREFIX, createCallbackTokenCache } from "./callback-token-cache.ts";
 import type { FoundCallbackToken } from "./model.ts";
 
 const TOKEN = CALLBACK_TOKEN_PREFIX + "a".repeat(43);
@@ -27,7 +27,7 @@ async function setUp() {
     beforeReturn: async () => {},
     notify: (notice: Notice) => notify(notice),
   };
-  const tokens = createCallbackTokens({
+  const tokens = createCallbackTokenCache({
     store: {
       subscribe(listener) {
         notify = listener;

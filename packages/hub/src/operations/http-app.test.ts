@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createHostCheck } from "../kernel/http/host-check.ts";
-import { type AppOptions, createApp } from "./app.ts";
+import { type AppOptions, createHttpApp } from "./http-app.ts";
 
 const options: AppOptions = {
   checkReady: async () => {},
@@ -23,7 +23,7 @@ const options: AppOptions = {
   pageHost: "127.0.0.1",
   isStopping: () => false,
 };
-const app = createApp(options);
+const app = createHttpApp(options);
 const get = async (path: string, headers: Record<string, string>) =>
   (await app.request(path, { headers })).status;
 
@@ -54,7 +54,7 @@ it.each(["/", "/sign-in"])(
   "serves the web UI at %s to a program that accepts anything",
   async (path) => {
     const readWebFile = async () => ({ body: new TextEncoder().encode("the web UI") });
-    const withWebUi = createApp({ ...options, readWebFile });
+    const withWebUi = createHttpApp({ ...options, readWebFile });
     const request = (method: string) =>
       withWebUi.request(`http://127.0.0.1:4747${path}`, { method, headers: { accept: "*/*" } });
     expect(await (await request("GET")).text()).toBe("the web UI");
@@ -81,7 +81,7 @@ it("redirects pages to one host name, after the check of the Host header", async
 
 it("sends Strict-Transport-Security with every response if the public URL is https", async () => {
   const readHeader = async (publicUrl: string | undefined, path: string) => {
-    const { headers } = await createApp({ ...options, publicUrl }).request(path);
+    const { headers } = await createHttpApp({ ...options, publicUrl }).request(path);
     return headers.get("strict-transport-security");
   };
   for (const path of ["/", "/healthz", "/nothing"]) {

@@ -21,7 +21,7 @@ const SESSION_MS = 30 * 24 * 3_600_000;
  */
 const MAX_PER_TOKEN = 1_000;
 
-export interface SessionsOptions {
+export interface WebSessionsOptions {
   store: Pick<Store, "countChildren" | "findToken" | "putToken" | "revokeToken">;
   /** Looks up the tokens that have created links. */
   tokens: Pick<TokenLookup, "getToken">;
@@ -53,9 +53,9 @@ export const OPERATOR: SessionAccess = {
   person: null,
 };
 
-export type Sessions = ReturnType<typeof createSessions>;
+export type WebSessions = ReturnType<typeof createWebSessions>;
 
-export function createSessions({ store, tokens, newId, now }: SessionsOptions) {
+export function createWebSessions({ store, tokens, newId, now }: WebSessionsOptions) {
   const putSecret = async (
     kind: "sign_in" | "session",
     name: string,
