@@ -217,7 +217,7 @@ function toHubError(error: unknown, url: string): unknown {
     if (error.code === SdkErrorCode.NotConnected)
       return hubError("unreachable", `The connection to the hub at ${url} was closed.`);
     if (error.code === SdkErrorCode.ConnectionClosed) return lost("the connection was closed");
-    return hubError("refused", `The hub at ${url} failed: ${causeOf(error)}.`);
+    return hubError("rejected", `The hub at ${url} failed: ${causeOf(error)}.`);
   }
   if (error instanceof SyntaxError || (error instanceof Error && error.name === "ZodError"))
     return hubError("not_a_hub", notAHub(url, "not an MCP message"));
@@ -260,7 +260,7 @@ function createCheckedFetch({
       await response.body?.cancel().catch(() => {});
       throw error;
     };
-    if (status === 401) return fail(new HubError("refused", access.advice()));
+    if (status === 401) return fail(new HubError("rejected", access.advice()));
     if (status === 404)
       return fail(
         new Headers(init.headers).has("mcp-session-id")
@@ -270,7 +270,7 @@ function createCheckedFetch({
     if (!response.ok && type !== "application/json")
       return fail(
         new HubError(
-          "refused",
+          "rejected",
           `The hub at ${url} returned ${status}: ${await problemDetail(response)}`,
         ),
       );

@@ -2,7 +2,13 @@
  * A failed request to the hub. The message is shown in tool results. `unreachable`: the request was not
  * sent. `lost`: the hub may have processed the request, but the response was lost.
  */
-export type HubErrorCode = "unreachable" | "lost" | "expired" | "refused" | "not_a_hub" | "timeout";
+export type HubErrorCode =
+  | "unreachable"
+  | "lost"
+  | "expired"
+  | "rejected"
+  | "not_a_hub"
+  | "timeout";
 
 export class HubError extends Error {
   readonly code: HubErrorCode;

@@ -1,3 +1,4 @@
+import { isRejection, outcomeLabel } from "../kernel/http/ingest-outcome.ts";
 import { type Metrics, single } from "../kernel/metrics.ts";
 import type { Store } from "../store.ts";
 import { CALLBACK_SOURCE, type IngestObservation } from "./admit/ingest-log.ts";
@@ -63,8 +64,8 @@ export function createEventMetrics(
   });
   return {
     observe({ source, outcome: result, took }) {
-      const { outcome } = result;
-      const reason = result.outcome === "refused" ? result.reason : "";
+      const outcome = outcomeLabel(result);
+      const reason = isRejection(result) ? result.reason : "";
       webhooks({ source: KNOWN_SOURCES.has(source) ? source : "unknown", outcome, reason });
       duration({ outcome }, took / 1000);
     },

@@ -36,7 +36,7 @@ export function createIngestLog(log: Log, defer: (work: () => void) => void) {
   return (observation: IngestObservation): void => {
     if (groups.size === 0) defer(flush);
     const { outcome } = observation;
-    const kind = outcome.outcome === "refused" ? outcome.reason : outcome.outcome;
+    const kind = outcome.outcome === "rejected" ? outcome.reason : outcome.outcome;
     const key = `${observation.source} ${kind}`;
     const group = groups.get(key);
     if (group) group.push(observation);
@@ -52,7 +52,7 @@ function write(log: Log, group: IngestObservation[]): void {
     ms: Math.round(first.took * 10) / 10,
     ...(group.length > 1 ? { count: group.length, events: idsOf(group) } : detailsOf(first)),
   };
-  if (outcome.outcome !== "refused") {
+  if (outcome.outcome !== "rejected") {
     log.info(fields, outcome.outcome);
     return;
   }

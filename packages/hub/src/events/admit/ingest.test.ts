@@ -211,7 +211,7 @@ describe("checks", () => {
       ["rate", "fail"],
     ],
   ] as [string, Request, string, string[]][])("reject %s", async (_, request, reason, expected) => {
-    expect(await ingest()(incoming(request))).toMatchObject({ outcome: "refused", reason });
+    expect(await ingest()(incoming(request))).toMatchObject({ outcome: "rejected", reason });
     expect(calls).toEqual(expected);
   });
 
@@ -281,7 +281,7 @@ describe("a hub that allows unsigned webhooks", () => {
     { host: undefined },
   ])("rejects a request from a browser or a tunnel: %j", async (headers) => {
     expect(await open()(await unsigned(headers))).toMatchObject({
-      outcome: "refused",
+      outcome: "rejected",
       reason: "browser_origin",
       detail: expect.stringContaining("STANDARD_WEBHOOKS_WEBHOOK_SECRET"),
     });
@@ -639,7 +639,7 @@ describe("a large body", () => {
       ...request,
       headers: { ...request.headers, "x-hub-signature-256": "sha256=00" },
     };
-    expect(await ingest({ runJob })(incoming(forged))).toMatchObject({ outcome: "refused" });
+    expect(await ingest({ runJob })(incoming(forged))).toMatchObject({ outcome: "rejected" });
     expect(requests).toHaveLength(1);
   });
 

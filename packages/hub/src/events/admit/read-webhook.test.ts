@@ -154,7 +154,7 @@ it.each([
 ] as const)("rejects a body if reading it ends with %s", async (error, message, reason) => {
   const runJob: RunJob = async () => ({ log: [], error, message });
   expect(await readLarge(github, { runJob, bytes: utf8("{}") })).toMatchObject({
-    outcome: "refused",
+    outcome: "rejected",
     reason,
     detail: expect.stringContaining(message),
   });

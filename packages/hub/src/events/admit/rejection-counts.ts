@@ -20,7 +20,7 @@ export function createRejectionCounts(knownSources: readonly string[], now: () =
   const counts = new Map<string, RejectionCount>();
   return {
     observe({ source: requested, outcome }: Pick<IngestObservation, "source" | "outcome">): void {
-      if (outcome.outcome !== "refused") return;
+      if (outcome.outcome !== "rejected") return;
       const source = sources.has(requested) ? requested : "";
       const { reason, detail } = outcome;
       const key = `${source} ${reason}`;

@@ -89,8 +89,8 @@ describe("an endpoint", () => {
     ["connection_refused", { outcome: "failed", reason: "connection_refused" }],
     ["dns_failed", { outcome: "failed", reason: "connection_refused" }],
     ["too_large", { outcome: "failed", reason: "challenge_failed" }],
-    ["address_refused", { outcome: "refused" }],
-    ["invalid_url", { outcome: "refused" }],
+    ["address_refused", { outcome: "rejected" }],
+    ["invalid_url", { outcome: "rejected" }],
   ])(
     "that cannot be called (%s) fails the verification with the error message",
     async (code, expected) => {

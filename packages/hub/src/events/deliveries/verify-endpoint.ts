@@ -8,7 +8,7 @@ export type Verification =
   | { outcome: "verified" }
   | { outcome: "failed"; reason: CallbackReason; message: string }
   /** The hub may not call the URL. */
-  | { outcome: "refused"; message: string };
+  | { outcome: "rejected"; message: string };
 
 const failed = (reason: CallbackReason, message: string): Verification => ({
   outcome: "failed",
@@ -46,7 +46,7 @@ export async function verifyEndpoint(
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
     if (error.code === "invalid_url" || error.code === "address_refused")
-      return { outcome: "refused", message: error.message };
+      return { outcome: "rejected", message: error.message };
     return failed(REASONS[error.code] ?? "connection_refused", error.message);
   }
 }

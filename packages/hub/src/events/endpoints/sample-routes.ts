@@ -8,7 +8,7 @@ export const sampleRoutes = (sendSample: SendSample): Route[] => [
   implement(sampleApi.send, async ({ tenant, body }) => {
     const { outcome: result, delivery, signed } = await sendSample({ tenant, ...body });
     const { outcome } = result;
-    if (outcome === "refused") {
+    if (outcome === "rejected") {
       const { status, headers, body } = toAnswer(result);
       return new Response(body, { status, headers });
     }

@@ -90,7 +90,7 @@ export function createSubscriber({
       { subscription: id, url, secrets: [secret] },
       challenge,
     );
-    if (verified.outcome === "refused")
+    if (verified.outcome === "rejected")
       throw new RequestError("invalid", "delivery.url", verified.message);
     if (verified.outcome === "failed")
       throw new EventsError(

@@ -55,7 +55,7 @@ describe("structured mode", () => {
     ["data_base64", 3, "data_base64 must be a string."],
   ])("rejects %s = %j", (name, value, detail) => {
     const rejected = decode(cloudevents, structured({ ...event, [name]: value }));
-    expect(rejected).toEqual({ outcome: "refused", reason: "invalid_field", detail });
+    expect(rejected).toEqual({ outcome: "rejected", reason: "invalid_field", detail });
   });
 
   it("rejects data together with data_base64, but accepts a null data_base64", () => {
@@ -170,7 +170,7 @@ describe("batched mode", () => {
 
   it("rejects the batch for one invalid event and names its position", () => {
     expect(decode(cloudevents, batch([event, { ...event, source: "" }, {}]))).toEqual({
-      outcome: "refused",
+      outcome: "rejected",
       reason: "invalid_field",
       detail: 'event 1 of the batch: source must be a non-empty string, but is "".',
     });
@@ -184,7 +184,7 @@ describe("batched mode", () => {
       batch(Array.from({ length: count }, (_, index) => ({ ...event, id: String(index) })));
     expect(decode(cloudevents, many(100))).toHaveLength(100);
     expect(decode(cloudevents, many(101))).toMatchObject({
-      outcome: "refused",
+      outcome: "rejected",
       reason: "invalid_field",
     });
   });
@@ -344,7 +344,7 @@ describe("the handshake", () => {
   });
 
   it("requires a valid WebHook-Request-Origin", () => {
-    expect(handshake({})).toMatchObject({ outcome: "refused", reason: "missing_header" });
+    expect(handshake({})).toMatchObject({ outcome: "rejected", reason: "missing_header" });
     for (const origin of ["a\r\nset-cookie: x", "ä", "a b", "x".repeat(300)])
       expect(handshake({ "webhook-request-origin": origin })).toMatchObject({
         reason: "invalid_header",

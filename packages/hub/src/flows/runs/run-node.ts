@@ -110,8 +110,8 @@ function handleFailure(
   const now = execution.timers.now();
   const { settings } = splitParameters(execution.node(key.node_id));
   const retries = settings.retries ?? execution.definition(key.node_id)?.retries;
-  const { retryAt, refusal = "" } = nextRetry(requested, failures, retries, now);
-  const error = { ...failure, message: failure.message + refusal };
+  const { retryAt, rejection = "" } = nextRetry(requested, failures, retries, now);
+  const error = { ...failure, message: failure.message + rejection };
   const step = failedStep(
     key,
     { input, error, log: logWithinBudget(execution, log), retryAt },
@@ -137,13 +137,13 @@ const MAX_BACKOFF_MS = 3_600_000;
 /** The longest `Retry-After` that is respected, unless the node's own backoff is longer. */
 const MAX_RETRY_AFTER_MS = 900_000;
 
-/** Returns the time of the next attempt, if there is one, or why a requested retry is refused. */
+/** Returns the time of the next attempt, if there is one, or why a requested retry is rejected. */
 function nextRetry(
   requested: number | "backoff" | "never",
   failures: number,
   { attempts = 1, backoffMs = 0 }: { attempts?: number; backoffMs?: number } = {},
   now: number,
-): { retryAt?: number; refusal?: string } {
+): { retryAt?: number; rejection?: string } {
   if (requested === "never" || failures >= attempts) return {};
   const backoff = Math.min(backoffMs * 2 ** (failures - 1), MAX_BACKOFF_MS);
   if (requested === "backoff") return { retryAt: now + backoff };
@@ -151,6 +151,6 @@ function nextRetry(
   if (requested <= now + max) return { retryAt: requested };
   const seconds = (ms: number) => `${Math.ceil(ms / 1000)} s`;
   return {
-    refusal: ` (no retry: Retry-After is ${seconds(requested - now)}, and the maximum is ${seconds(max)})`,
+    rejection: ` (no retry: Retry-After is ${seconds(requested - now)}, and the maximum is ${seconds(max)})`,
   };
 }

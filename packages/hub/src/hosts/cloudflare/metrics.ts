@@ -2,6 +2,8 @@
  * The metrics of one object in Prometheus' text format, with the same names as on the Node host. They
  * start at 0 when the object starts. Instead of a histogram there are only its sum and its count.
  */
+
+import { isRejection, outcomeLabel } from "../../kernel/http/ingest-outcome.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
 import type { Metrics } from "../../kernel/metrics.ts";
 

@@ -64,7 +64,7 @@ it("has the metrics that docs/operating.md lists", async () => {
 
 it("lists the labels of each metric in docs/operating.md", async () => {
   const { text: readText, values, events, countTrip, runs, countRedeliveries } = create();
-  const outcome = { outcome: "refused", reason: "busy", detail: "" } as const;
+  const outcome = { outcome: "rejected", reason: "busy", detail: "" } as const;
   events.observe({ source: "github", address: "", outcome, took: 1 });
   events.countSwept("processed", 1);
   events.countDelivery("delivered");

@@ -23,7 +23,7 @@ describe("decodeObject", () => {
     ["[".repeat(1_000_000), "too_deep"],
     [`{"a":${"[".repeat(200)}${"]".repeat(200)}}`, "too_deep"],
   ])("rejects invalid input: case %#", (text, reason) => {
-    expect(decode(text)).toMatchObject({ outcome: "refused", reason });
+    expect(decode(text)).toMatchObject({ outcome: "rejected", reason });
   });
 
   it("returns the message of JSON.parse", () => {

@@ -49,7 +49,7 @@ const rejections = {
 export type RejectionReason = keyof typeof rejections;
 
 export interface Rejection {
-  outcome: "refused";
+  outcome: "rejected";
   reason: RejectionReason;
   /** The error and its fix, for the person who reads the sender's log. */
   detail: string;
@@ -63,10 +63,10 @@ export const rejection = (
   reason: RejectionReason,
   detail: string,
   extra: Pick<Rejection, "retryAfter" | "allow" | "authenticate"> = {},
-): Rejection => ({ outcome: "refused", reason, detail, ...extra });
+): Rejection => ({ outcome: "rejected", reason, detail, ...extra });
 
 export const isRejection = (value: unknown): value is Rejection =>
-  typeof value === "object" && value !== null && "outcome" in value && value.outcome === "refused";
+  typeof value === "object" && value !== null && "outcome" in value && value.outcome === "rejected";
 
 export const overQuota = ({ pending, quota }: { pending: number; quota: number }): Rejection =>
   rejection(
@@ -102,6 +102,10 @@ export type IngestOutcome =
   | { outcome: "handshake"; headers: Record<string, string> }
   | Rejection;
 
+/** The label `outcome` of metrics, which names a rejection by its former word. */
+export const outcomeLabel = ({ outcome }: IngestOutcome): string =>
+  outcome === "rejected" ? "refused" : outcome;
+
 /** A plain HTTP response, which a host can send without the cost of a `Response`. */
 export interface Answer {
   status: number;
@@ -133,7 +137,7 @@ export function toAnswer(result: IngestOutcome): Answer {
       return json(200, { challenge: result.challenge });
     case "handshake":
       return { status: 200, headers: result.headers, body: "" };
-    case "refused": {
+    case "rejected": {
       const [status, title] = rejections[result.reason];
       const headers: Record<string, string> = { "content-type": PROBLEM_TYPE };
       if (result.retryAfter !== undefined) headers["retry-after"] = String(result.retryAfter);
