@@ -64,6 +64,7 @@ it("imports no Node builtin outside of the Node host and backends", async () => 
       "**/test-*.ts",
       "**/contract/**",
       "**/contract.ts",
+      "**/*.contract.ts",
     ],
   });
   expect(files).toContain("hub.ts");
