@@ -157,9 +157,14 @@ export const matching: Benchmark = async ({ hub: cliPath, quick, reportProgress 
 };
 
 const EMPTY = (): Omit<Line, "flows" | "planned"> => ({
-  ...{ perSecond: [], healthMs: [], publishMs: [], healthCpuMs: [], publishCpuMs: [] },
+  perSecond: [],
+  healthMs: [],
+  publishMs: [],
+  healthCpuMs: [],
+  publishCpuMs: [],
   bytesPerWebhook: 0,
-  ...{ firstPageMs: [], laterPageMs: [] },
+  firstPageMs: [],
+  laterPageMs: [],
 });
 
 /** Publishes the flows, and returns the time to plan an event. */
@@ -169,7 +174,12 @@ async function storeFlows(data: string, flows: number, quick: boolean): Promise<
     for (let at = 0; at < flows; at += 1) await publishFlow(store, [eventNode(at)]);
     const runJob = () => Promise.reject(new Error("unexpected job"));
     const matcher = createMatcher({
-      ...{ store, runJob, newId, now: Date.now, maxChain: 5, maxLoops: 30 },
+      store,
+      runJob,
+      newId,
+      now: Date.now,
+      maxChain: 5,
+      maxLoops: 30,
     });
     const durations: number[] = [];
     const events = Array.from({ length: 5_000 }, () => makeEvent(BODY));
@@ -259,7 +269,11 @@ async function measureBytes({ data, hub }: Subject, load: Load): Promise<number>
   };
   const before = sizeOf("");
   const stored = await load.run({
-    ...{ ...requests, connections: CONNECTIONS, requests: 20_000, seconds: 60, rate: undefined },
+    ...requests,
+    connections: CONNECTIONS,
+    requests: 20_000,
+    seconds: 60,
+    rate: undefined,
   });
   await hub.stop();
   // The hub writes the WAL to the file when it stops.

@@ -136,11 +136,13 @@ export async function countExecutedFiles(): Promise<ExecutedFiles[]> {
       body: JSON.stringify({ slug: "counted", name: "Counted" }),
     });
     await createFlow(hub, {
-      ...{ type: "Event", name: "On issue" },
+      type: "Event",
+      name: "On issue",
       parameters: { source: "github", type: "issues" },
     });
     await createFlow(hub, {
-      ...{ type: "UserIntent", name: "say_done" },
+      type: "UserIntent",
+      name: "say_done",
       parameters: { toolDescription: "Says done.", parameters: [] },
     });
     await client.connect(

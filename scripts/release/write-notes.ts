@@ -24,7 +24,13 @@ if (section === undefined && distTag === "latest") {
 // The notes of a release also contain the commits of its prereleases, so the tags of prereleases are skipped.
 const exclude = distTag === "latest" ? ["--exclude", "*-*"] : [];
 const { status, stdout } = git(
-  ...["describe", "--tags", "--abbrev=0", "--match", "v*", ...exclude, `${tag}^`],
+  "describe",
+  "--tags",
+  "--abbrev=0",
+  "--match",
+  "v*",
+  ...exclude,
+  `${tag}^`,
 );
 const range = status === 0 ? `${stdout.trim()}..${tag}` : tag;
 const log = execFileSync("git", ["log", "--no-merges", "--format=%s", range], { encoding: "utf8" });

@@ -152,8 +152,11 @@ it("the result of each tool that returns a list has at most 40 KB", async () => 
     if (result.structuredContent.next_cursor) hasMore.push(name);
   }
   expect(hasMore).toEqual([
-    ...["list_pending_events", "get_webhook_events", "search_events"],
-    ...["AUTOMATION_LIST", "CONNECTION_CHECK"],
+    "list_pending_events",
+    "get_webhook_events",
+    "search_events",
+    "AUTOMATION_LIST",
+    "CONNECTION_CHECK",
   ]);
   const { result } = await request(api, { method: "tools/list" });
   const budgeted = result.tools.filter(

@@ -109,21 +109,32 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
         run(
           `INSERT INTO mcp_trigger_credentials VALUES (?, ?, ?, ?) ON CONFLICT (connection_id, scope)
            DO UPDATE SET callback_url = excluded.callback_url, callback_token = excluded.callback_token`,
-          ...[connectionId, scope, credentials.callbackUrl, credentials.callbackToken],
+          connectionId,
+          scope,
+          credentials.callbackUrl,
+          credentials.callbackToken,
         );
         run(
           `INSERT INTO mcp_trigger_subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (connection_id, key) DO UPDATE
            SET type = excluded.type, params = excluded.params, is_ready = excluded.is_ready`,
-          ...[connectionId, key, subscriptionId, type, JSON.stringify(params)],
-          ...[isReady ? 1 : 0, scope],
+          connectionId,
+          key,
+          subscriptionId,
+          type,
+          JSON.stringify(params),
+          isReady ? 1 : 0,
+          scope,
         );
         if (newCredentials)
           run(
             `UPDATE mcp_trigger_outbox SET due_at = min(due_at, ?) WHERE connection_id = ?
              AND subscription IN (SELECT key FROM mcp_trigger_subscriptions
                                   WHERE connection_id = ? AND scope = ?)`,
-            ...[now, connectionId, connectionId, scope],
+            now,
+            connectionId,
+            connectionId,
+            scope,
           );
         return true;
       });
@@ -136,16 +147,19 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
         if (ifToken !== undefined && subscription.callbackToken !== ifToken) return undefined;
         run(
           "DELETE FROM mcp_trigger_subscriptions WHERE connection_id = ? AND key = ?",
-          ...[connectionId, key],
+          connectionId,
+          key,
         );
         run(
           "DELETE FROM mcp_trigger_outbox WHERE connection_id = ? AND subscription = ?",
-          ...[connectionId, key],
+          connectionId,
+          key,
         );
         run(
           `DELETE FROM mcp_trigger_credentials WHERE connection_id = ? AND scope NOT IN
              (SELECT scope FROM mcp_trigger_subscriptions WHERE connection_id = ?)`,
-          ...[connectionId, connectionId],
+          connectionId,
+          connectionId,
         );
         return subscription;
       });
@@ -160,7 +174,9 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
           ({ connectionId, subscription, id }) =>
             rows(
               "SELECT 1 FROM mcp_trigger_outbox WHERE connection_id = ? AND subscription = ? AND id = ?",
-              ...[connectionId, subscription, id],
+              connectionId,
+              subscription,
+              id,
             ).length === 0,
         );
         if (countPending() + added.length > limit) return undefined;
@@ -168,7 +184,13 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
           run(
             `INSERT INTO mcp_trigger_outbox (connection_id, subscription, id, type, body, created_at,
                attempt, due_at, claimed_until) VALUES (?, ?, ?, ?, ?, ?, 0, ?, 0)`,
-            ...[connectionId, subscription, id, type, body, createdAt, createdAt],
+            connectionId,
+            subscription,
+            id,
+            type,
+            body,
+            createdAt,
+            createdAt,
           );
         return pending;
       });
@@ -180,7 +202,9 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
         const due = rows(
           `SELECT o.* FROM ${HEADS}
            WHERE o.due_at <= ? AND o.claimed_until <= ? ORDER BY o.seq LIMIT ?`,
-          ...[now, now, limit],
+          now,
+          now,
+          limit,
         ).map(toDelivery);
         for (const { seq } of due)
           run("UPDATE mcp_trigger_outbox SET claimed_until = ? WHERE seq = ?", until, seq);
@@ -191,7 +215,9 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
     async postpone(seq, attempt, dueAt) {
       run(
         "UPDATE mcp_trigger_outbox SET attempt = ?, due_at = ?, claimed_until = 0 WHERE seq = ?",
-        ...[attempt, dueAt, seq],
+        attempt,
+        dueAt,
+        seq,
       );
     },
 

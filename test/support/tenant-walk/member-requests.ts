@@ -6,9 +6,17 @@
 import { methodRequests } from "./request-inputs.ts";
 
 const inboxTools = [
-  ...["get_pending_status", "list_pending_events", "get_event", "get_webhook_events"],
-  ...["mark_processed", "claim_events", "release_event", "search_events", "wait_for_event"],
-  ...["explain_event", "replay_event"],
+  "get_pending_status",
+  "list_pending_events",
+  "get_event",
+  "get_webhook_events",
+  "mark_processed",
+  "claim_events",
+  "release_event",
+  "search_events",
+  "wait_for_event",
+  "explain_event",
+  "replay_event",
 ];
 
 export const memberRequests: ReadonlySet<string> = new Set([

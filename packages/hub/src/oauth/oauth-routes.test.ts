@@ -548,7 +548,11 @@ it("shows the client, the scopes and the resource on a consent page that cannot 
 it("shows the GitHub login of the person who is signed in", async () => {
   const { register, signIn, authorizeUrl, store } = await setup();
   await store.putPerson({
-    ...{ id: "github:7", login: "ada-lovelace", name: "Ada", avatar: null, sealed: "x" },
+    id: "github:7",
+    login: "ada-lovelace",
+    name: "Ada",
+    avatar: null,
+    sealed: "x",
     checked_at: 0,
     memberships: [{ tenant: "local", role: "admin" }],
   });

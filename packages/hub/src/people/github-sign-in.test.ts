@@ -76,7 +76,10 @@ function setup({ publicUrl }: { publicUrl?: string } = {}) {
       ...sessionRoutes({ sessions, store, tokens, hubInfo, now }),
       ...tokenRoutes({ store, tokens, tenancy: "github", newId, now }),
       ...tenantRoutes({
-        ...{ store, tokens, tenancy: "github", now },
+        store,
+        tokens,
+        tenancy: "github",
+        now,
         defaults: {} as never,
         deletions: {} as never,
       }),
@@ -343,7 +346,10 @@ it("lists tokens in pages, whose cursors contain only ids of visible tokens", as
     ["t5", [umbrella]],
   ] as const)
     await store.putToken({
-      ...{ ...fields, id, name: id, tenants: [...tenants] },
+      ...fields,
+      id,
+      name: id,
+      tenants: [...tenants],
       hash: id === "t2" ? hash : id,
     });
   /** Returns the ids of each page. */

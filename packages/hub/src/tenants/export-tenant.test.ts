@@ -66,8 +66,13 @@ it("contains no credentials", async () => {
   const source = { id: "src", tenant: "acme", kind: "stripe", name: "Shop", key: "secret-key" };
   await store.putSource({ ...source, config: { header: "x" }, created_at: START }, secret);
   await store.putToken({
-    ...{ id: "tok", name: "agent", hash: "secret-hash", scopes: ["inbox:read"] },
-    ...{ tenants: ["acme", "other-tenant"], created_at: START, expires_at: null },
+    id: "tok",
+    name: "agent",
+    hash: "secret-hash",
+    scopes: ["inbox:read"],
+    tenants: ["acme", "other-tenant"],
+    created_at: START,
+    expires_at: null,
   });
   const text = await new Response(exportTenant(store, "acme", START)).text();
   expect(text).toContain('"kind":"source","id":"src"');

@@ -166,7 +166,11 @@ describe("the deletion of a tenant", () => {
 
   it("is rejected on a hub with one tenant", async () => {
     const [, , , , remove] = tenantRoutes({
-      ...{ store, tokens: store, tenancy: "single", defaults, now: () => NOW },
+      store,
+      tokens: store,
+      tenancy: "single",
+      defaults,
+      now: () => NOW,
       deletions: { start: () => Promise.reject(new Error("unexpected deletion")) },
     });
     expect(remove?.method).toBe("delete");

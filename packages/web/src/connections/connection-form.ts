@@ -95,7 +95,8 @@ export function accessText({ auth, headers, env }: StoredConnection["credentials
       ? [auth.client_id === undefined ? "OAuth" : `OAuth client ${auth.client_id}`]
       : []),
     ...(kind === "bearer" ? ["bearer token"] : []),
-    ...[...namesIn(headers), ...namesIn(env)],
+    ...namesIn(headers),
+    ...namesIn(env),
   ];
   return parts.join(", ");
 }

@@ -63,7 +63,9 @@ export function waitingFlows({ flows, waits }: Queue, now: number): WaitingFlow[
   const rows = new Map<string, WaitingFlow>();
   for (const { app, flow_id, flow_name, ...flow } of flows)
     rows.set(flow_id, {
-      ...{ app, flow_id, flow_name },
+      app,
+      flow_id,
+      flow_name,
       queued: countOrMore(flow.queued, flow.queued_more),
       held: countOrMore(flow.held, flow.held_more),
       oldest: age(flow.oldest_queued_since, now),
@@ -72,7 +74,9 @@ export function waitingFlows({ flows, waits }: Queue, now: number): WaitingFlow[
   for (const wait of waits) {
     const { app, flow_id, flow_name } = wait;
     const row = rows.get(flow_id) ?? {
-      ...{ app, flow_id, flow_name },
+      app,
+      flow_id,
+      flow_name,
       queued: "0",
       held: "0",
       oldest: "",

@@ -311,7 +311,16 @@ describe("any JSON object", () => {
   /** Payloads with GitHub's field names at every depth and arbitrary values. */
   const names = fc.constantFrom(
     ...new Set(examples.flatMap(({ examples }) => examples.flatMap((body) => Object.keys(body)))),
-    ...["number", "title", "name", "html_url", "url", "login", "full_name", "id", "message", "0"],
+    "number",
+    "title",
+    "name",
+    "html_url",
+    "url",
+    "login",
+    "full_name",
+    "id",
+    "message",
+    "0",
     ..."__proto__ constructor length toString".split(" "),
   );
   const { value } = fc.letrec<{ value: unknown; object: unknown }>((tie) => ({

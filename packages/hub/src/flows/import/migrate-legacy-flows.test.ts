@@ -184,14 +184,20 @@ describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
   it("do not replace existing flows", async () => {
     const store = await open(LEGACY_FLOWS);
     const app = (tenant: string, slug: string) => ({
-      ...{ tenant, slug, name: slug, description: "" },
-      ...{ created_at: 1, updated_at: 1 },
+      tenant,
+      slug,
+      name: slug,
+      description: "",
+      created_at: 1,
+      updated_at: 1,
     });
     const plan = (id: string, name: string, tool?: string) => () => [
       {
         id,
         edit: () => ({
-          ...{ name, description: "", graph: { nodes: [], edges: [] } },
+          name,
+          description: "",
+          graph: { nodes: [], edges: [] },
           toolNames: tool ? [{ name: tool }] : [],
         }),
       },
@@ -259,7 +265,10 @@ describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
     const result = summarize(await migrate(store));
     expect(
       result.apps.map(({ tenant, app, flows, notes }) => [
-        ...[tenant, app, flows.map(({ id }) => id).join(), notes.length],
+        tenant,
+        app,
+        flows.map(({ id }) => id).join(),
+        notes.length,
       ]),
     ).toEqual([
       ["local", "shop", "f1", 0],

@@ -68,7 +68,9 @@ describe("a file of flows", () => {
       files.map(({ app, flows, notes }) => [app.slug, app.name, flows.length, ...notes]),
     ).toEqual([
       [
-        ...["shop-3", "App 0", 2],
+        "shop-3",
+        "App 0",
+        2,
         'app.slug: "Shop!" cannot be shop, which another app has; it is now shop-3.',
       ],
       ["app", "App 1", 1, 'app.slug: "日本" is not a valid slug; it is now app.'],
@@ -76,18 +78,30 @@ describe("a file of flows", () => {
       ["shop", "App 3", 2],
       ["2026", "App 4", 1],
       [
-        ...["shop-2", "App 5", 1],
+        "shop-2",
+        "App 5",
+        1,
         'app.slug: "shop" cannot be shop, which another app has; it is now shop-2.',
       ],
       [
-        ...["app-2", "App 6", 1],
+        "app-2",
+        "App 6",
+        1,
         'app.slug: "東京" cannot be app, which another app has; it is now app-2.',
       ],
     ]);
     // The slugs are the same if each flow is read alone, as in the migration of a database.
     const alone = flows.flatMap((single) => readFlowFile({ apps, flows: [single] }));
     expect(alone.map(({ app }) => app.slug)).toEqual([
-      ...["shop-3", "app", "grosse", "shop", "2026", "shop-2", "app-2", "shop-3", "shop"],
+      "shop-3",
+      "app",
+      "grosse",
+      "shop",
+      "2026",
+      "shop-2",
+      "app-2",
+      "shop-3",
+      "shop",
     ]);
   });
 

@@ -4,7 +4,11 @@ import type { StoredFlow, StoredTrigger } from "../model.ts";
 import { findOnlyTool } from "./published-trigger.ts";
 
 const nodeOf = (id: string): FlowNode => ({
-  ...{ id, slug: `slug_${id}`, name: id, type: "Any", position: { x: 0, y: 0 } },
+  id,
+  slug: `slug_${id}`,
+  name: id,
+  type: "Any",
+  position: { x: 0, y: 0 },
   parameters: {},
 });
 
@@ -22,7 +26,11 @@ const find = (triggers: string[], version: number | null = 1) => {
     getVersion: async () => ({
       nodes: [...rows.keys(), "end"].map(nodeOf),
       edges: [...rows.keys()].map((source) => ({
-        ...{ id: source, source, target: "end", sourceHandle: "out", targetHandle: "in" },
+        id: source,
+        source,
+        target: "end",
+        sourceHandle: "out",
+        targetHandle: "in",
       })),
     }),
     getTrigger: async (_tenant: string, _flow: string, id: string) => {

@@ -119,8 +119,13 @@ describe("the request", () => {
     for (const method of ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"])
       await output({ url, method });
     expect(requests.map(({ headers }) => headers["idempotency-key"])).toEqual([
-      ...[undefined, undefined, undefined],
-      ...["run:node", "run:node", "run:node", "run:node"],
+      undefined,
+      undefined,
+      undefined,
+      "run:node",
+      "run:node",
+      "run:node",
+      "run:node",
     ]);
   });
 

@@ -96,14 +96,31 @@ test.each(["tokens", "oauth_grants"])(
     const scopes = ["inbox:read" as const];
     if (table === "tokens")
       await one.putToken({
-        ...{ id: "both", hash: "both", name: "both", scopes, tenants },
-        ...{ created_at: START, expires_at: null },
+        id: "both",
+        hash: "both",
+        name: "both",
+        scopes,
+        tenants,
+        created_at: START,
+        expires_at: null,
       });
     else
       await one.createOAuthGrant({
-        ...{ id: "both", code_hash: "both", client_id: "c", client_name: "c", user_code: null },
-        ...{ redirect_uri: null, challenge: null, resource: "r", scopes, tenants, person: null },
-        ...{ parent: null, salt: "s", created_at: START, expires_at: START + DAY },
+        id: "both",
+        code_hash: "both",
+        client_id: "c",
+        client_name: "c",
+        user_code: null,
+        redirect_uri: null,
+        challenge: null,
+        resource: "r",
+        scopes,
+        tenants,
+        person: null,
+        parent: null,
+        salt: "s",
+        created_at: START,
+        expires_at: START + DAY,
         status: "approved",
       });
     await admin.query(`BEGIN; SELECT id FROM ${table} FOR UPDATE`);

@@ -40,7 +40,11 @@ test("serves the lanes inside of a lane round robin, and puts jobs back in front
   queue.add(["acme", "blog", "z"], "z1", "first");
   queue.add(["wayne"], "w1");
   expect(Array.from({ length: 6 }, () => queue.next())).toEqual([
-    ...["w1", "z1", "x2", "y1", "x3"],
+    "w1",
+    "z1",
+    "x2",
+    "y1",
+    "x3",
     undefined,
   ]);
 });
@@ -137,8 +141,12 @@ test("serves the lane with the least time first, and its jobs in order, while jo
     jobs: object[];
   }
   const createLane = (laneName: string, ms: number): Lane => ({
-    ...{ name: laneName, ms, now: 0 },
-    ...{ former: {}, lanes: [], jobs: [] },
+    name: laneName,
+    ms,
+    now: 0,
+    former: {},
+    lanes: [],
+    jobs: [],
   });
   const addTime = ({ lanes }: Lane, lane: Lane, ms: number) => {
     lane.ms += ms;
