@@ -24,7 +24,6 @@ import { createPipelinePart, type Pipeline } from "./pipeline.ts";
 import { createRedeliveryPart } from "./redelivery/part.ts";
 import { createTenantsPart } from "./tenants/part.ts";
 import { createTokensPart } from "./tokens/part.ts";
-import { createWebSessions } from "./tokens/web-sessions.ts";
 
 export interface Hub {
   /** Handles a webhook or a callback: a request for which `isIngestPath` is true. */

@@ -3,7 +3,6 @@
  * start at 0 when the object starts. Instead of a histogram there are only its sum and its count.
  */
 
-import { isRejection, outcomeLabel } from "../../kernel/http/ingest-outcome.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
 import type { Metrics } from "../../kernel/metrics.ts";
 

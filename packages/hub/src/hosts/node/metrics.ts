@@ -1,6 +1,5 @@
 /** Collects the metrics of all capabilities, and those of the Node process. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import { isRejection, outcomeLabel } from "../../kernel/http/ingest-outcome.ts";
 import type { Metrics } from "../../kernel/metrics.ts";
 
 export function createMetrics(): Metrics {
