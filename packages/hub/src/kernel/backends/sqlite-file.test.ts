@@ -154,6 +154,7 @@ test("loses nothing if the process is killed while it converts the file", async 
     return rows;
   })();
   const sqlite = pathToFileURL(join(import.meta.dirname, "sqlite.ts"));
+  const definition = pathToFileURL(join(import.meta.dirname, "../../store.ts"));
   let interrupted = 0;
   for (let copy = 0; copy < 5; copy += 1) {
     const copied = newFile();
@@ -162,7 +163,8 @@ test("loses nothing if the process is killed while it converts the file", async 
       "--input-type=module",
       "-e",
       `import { openSqlite } from ${JSON.stringify(sqlite)};
-       openSqlite(process.argv[1], { vacuum: "always" });`,
+       import { storeDefinition } from ${JSON.stringify(definition)};
+       openSqlite(storeDefinition, process.argv[1], { vacuum: "always" });`,
       copied,
     ]);
     const exited = once(child, "exit");

@@ -217,6 +217,7 @@ test("a process that is killed during the migration of legacy flows leaves them 
     join(import.meta.dirname, "../../flows/store/contract/flow-sample.ts"),
   );
   const sqlite = pathToFileURL(join(import.meta.dirname, "sqlite.ts"));
+  const definition = pathToFileURL(join(import.meta.dirname, "../../store.ts"));
   const killed = spawnSync(
     process.execPath,
     [
@@ -224,9 +225,10 @@ test("a process that is killed during the migration of legacy flows leaves them 
       "-e",
       `import { setDraft, intents, sampleApp } from ${JSON.stringify(sample)};
        import { openSqlite } from ${JSON.stringify(sqlite)};
+       import { storeDefinition } from ${JSON.stringify(definition)};
        const draft = setDraft("Go", intents("Go"));
        const die = () => process.kill(process.pid, "SIGKILL");
-       openSqlite(process.argv[1]).migrateLegacyFlows((rows) => [{
+       openSqlite(storeDefinition, process.argv[1]).migrateLegacyFlows((rows) => [{
          app: sampleApp(),
          plan: () => rows.map(({ id }, index) => ({ id, edit: (stored) => (index < 3 ? draft(stored) : die()) })),
        }]);`,
