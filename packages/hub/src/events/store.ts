@@ -5,3 +5,4 @@ export * from "./retention/store.ts";
 export * from "./store/claim-events.ts";
 export * from "./store/read-events.ts";
 export * from "./store/search-events.ts";
+export * from "./tables.ts";

@@ -1,6 +1,7 @@
 /** Grants of the OAuth authorization server. */
 
 import type { Scope } from "../kernel/access/scopes.ts";
+import { columnsOf, type RowOf } from "../kernel/store/schema.ts";
 import { execute, first, query, type Value, type Verb } from "../kernel/store/sql.ts";
 import { read, type VerbContext, write } from "../kernel/store/verb.ts";
 import { getToken, putToken, revokeChildren } from "../tokens/store.ts";
@@ -16,35 +17,17 @@ import type {
   Rotation,
   RotationResult,
 } from "./model.ts";
+import { oauthTables } from "./tables.ts";
 
 export * from "./clients-store.ts";
+export * from "./tables.ts";
 
-const GRANT_COLUMNS = [
-  "id",
-  "client_id",
-  "client_name",
-  "status",
-  "redirect_uri",
-  "challenge",
-  "resource",
-  "scopes",
-  "tenants",
-  "person",
-  "parent",
-  "salt",
-  "created_at",
-  "expires_at",
-  "last_used_at",
-] as const;
+const { oauth_grants: grants } = oauthTables;
+type GrantRow = RowOf<typeof grants>;
 
-interface GrantRow extends Omit<OAuthGrant, "scopes" | "tenants"> {
-  scopes: string;
-  tenants: string;
-  code_hash: string;
-  refresh_hash: string | null;
-  former_hash: string | null;
-  rotated_at: number | null;
-}
+const CODES = ["code_hash", "user_code", "family_hash"] as const;
+const REFRESH = ["refresh_hash", "former_hash", "rotated_at"] as const;
+const GRANT_COLUMNS = columnsOf(grants, [...CODES, ...REFRESH]);
 
 const SELECT_GRANT = `SELECT ${GRANT_COLUMNS.join(", ")} FROM oauth_grants`;
 const SELECT_GRANT_SECRETS = `SELECT ${GRANT_COLUMNS.join(", ")}, refresh_hash, former_hash, rotated_at FROM oauth_grants`;

@@ -4,6 +4,8 @@ import { first, insert, query, type Verb } from "../kernel/store/sql.ts";
 import { read, write } from "../kernel/store/verb.ts";
 import type { Membership, Person } from "./model.ts";
 
+export * from "./tables.ts";
+
 /**
  * Creates or replaces a person with all memberships. With `ifSealed`, replaces only a person whose
  * `sealed` is still this value: a slow check must not undo a later sign-in. Returns whether the person

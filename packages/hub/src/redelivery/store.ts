@@ -1,3 +1,4 @@
+import { columnsOf } from "../kernel/store/schema.ts";
 import {
   type Dialect,
   execute,
@@ -20,6 +21,9 @@ import type {
   SweepProgress,
 } from "./model.ts";
 import { REDELIVERY_STATES } from "./model.ts";
+import { redeliveryTables } from "./tables.ts";
+
+export * from "./tables.ts";
 
 const SWEEP = "read_until, cursor, newest_at, next_at, completed_at, error";
 
@@ -113,11 +117,7 @@ export const recordAttempts = write(
   },
 );
 
-// biome-ignore format: a list
-const COLUMNS = [
-  "guid", "state", "attempt_id", "attempted_at", "status", "status_code", "event", "action",
-  "installation", "failed_at", "requests", "requested_at", "next_at", "note",
-] as const satisfies (keyof Redelivery)[];
+const COLUMNS = columnsOf(redeliveryTables.github_redeliveries);
 
 function* findRedeliveries(
   dialect: Dialect,

@@ -89,6 +89,7 @@ it("reads rows only as fast as the client reads the stream", async () => {
   );
   let payloadsRead = 0;
   const countingStore = {
+    tables: store.tables,
     exportRows: store.exportRows,
     getPayload: (tenant: string, seq: number) => {
       payloadsRead += 1;

@@ -4,17 +4,13 @@
  */
 import { toBase64 } from "../kernel/lib/bytes.ts";
 import type { Payload } from "../kernel/store/packs.ts";
+import type { Table } from "../kernel/store/schema.ts";
 import type { Row, Value } from "../kernel/store/sql.ts";
-import {
-  keptTables,
-  type OwnedTable,
-  type TenantTable,
-  tenantTables,
-} from "../kernel/store/tenant-tables.ts";
 import type { Store } from "../store.ts";
 import type { ExportPage } from "./model.ts";
+import { exportedColumns, tenantTables } from "./tenant-tables.ts";
 
-type ExportStore = Pick<Store, "exportRows" | "getPayload">;
+type ExportStore = Pick<Store, "exportRows" | "getPayload" | "tables">;
 
 /**
  * The number of rows per page. It is small, because a row of a run or a step can have several
@@ -50,23 +46,21 @@ export function exportTenant(store: ExportStore, tenant: string, now: number): R
 async function* exportLines(store: ExportStore, tenant: string, now: number) {
   yield JSON.stringify({ kind: "export", format: 1, tenant, at: new Date(now).toISOString() });
   let rows = 0;
-  for (const table of [...keptTables, ...tenantTables]) {
-    if (!table.kind) continue;
-    const children = (table.owned ?? []).filter(({ kind }) => kind !== undefined);
-    for await (const row of readRows(store, { tenant, table: table.id ?? table.name })) {
+  for (const { id, kind, table, owned } of tenantTables(store.tables)) {
+    if (!kind) continue;
+    for await (const row of readRows(store, { tenant, table: id })) {
       rows += 1;
       const payload =
-        table.name === "events" ? await store.getPayload(tenant, row.seq as number) : undefined;
-      yield lineOf(table, row, payload);
-      for (const child of children)
-        for await (const owned of readRows(store, {
-          tenant,
-          table: child.name,
-          owner: row.id as string,
-        })) {
+        kind === "event" ? await store.getPayload(tenant, row.seq as number) : undefined;
+      yield lineOf(kind, table, row, payload);
+      for (const child of owned) {
+        if (!child.kind) continue;
+        const ofRow = { tenant, table: child.table.name, owner: row.id as string };
+        for await (const ownedRow of readRows(store, ofRow)) {
           rows += 1;
-          yield lineOf(child, owned);
+          yield lineOf(child.kind, child.table, ownedRow);
         }
+      }
     }
   }
   yield JSON.stringify({ kind: "end", rows });
@@ -88,19 +82,20 @@ async function* readRows(
   } while (after);
 }
 
-function lineOf(table: TenantTable | OwnedTable, row: Row, payload?: Payload): string {
-  const { kind, exported = [] } = table;
-  const members = exported.map((name) => `${JSON.stringify(name)}:${memberOf(table, name, row)}`);
+function lineOf(kind: string, table: Table, row: Row, payload?: Payload): string {
+  const members = exportedColumns(table).map(
+    (name) => `${JSON.stringify(name)}:${memberOf(table, name, row[name] ?? null)}`,
+  );
   const payloadMembers = payload ? [JSON.stringify(viewPayload(payload)).slice(1, -1)] : [];
   return `{${[`"kind":${JSON.stringify(kind)}`, ...members, ...payloadMembers].join(",")}}`;
 }
 
-function memberOf({ json, flags }: TenantTable | OwnedTable, name: string, row: Row): string {
-  const value = row[name] ?? null;
+function memberOf({ columns }: Table, name: string, value: unknown): string {
+  const format = columns[name]?.spec.format;
   // The text of a large value is stored as it was received, possibly with line breaks.
-  if (json?.includes(name)) return value === null ? "null" : String(value).replace(/[\r\n]/g, " ");
-  if (flags?.includes(name)) return String(value === 1);
-  const isTime = typeof value === "number" && /_(at|until)$/.test(name);
+  if (format === "json") return value === null ? "null" : String(value).replace(/[\r\n]/g, " ");
+  if (format === "flag") return String(value === 1);
+  const isTime = format === "time" && typeof value === "number";
   return JSON.stringify(isTime ? new Date(value).toISOString() : value);
 }
 

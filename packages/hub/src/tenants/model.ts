@@ -3,7 +3,7 @@ import type { Row, Value } from "../kernel/store/sql.ts";
 /** Selects a page of the rows of one table. */
 export interface ExportPage {
   tenant: string;
-  /** The id of a table in tenant-tables.ts. */
+  /** The id of a table; see tenant-tables.ts. */
   table: string;
   /** The key of a row of another table, if `table` is owned by it; see `OwnedTable`. */
   owner?: string;

@@ -4,6 +4,7 @@ import { execute, first, query, type Verb } from "../kernel/store/sql.ts";
 import { read, write } from "../kernel/store/verb.ts";
 import type { Installation, InstallationUpdate, Tenant, TenantSettings } from "./model.ts";
 
+export * from "./tables.ts";
 export * from "./tenant-data.ts";
 
 const TENANT_FIELDS =

@@ -1,6 +1,6 @@
 /**
  * Tests the export and the deletion of a tenant for every table of the schema. The rows of two tenants
- * are generated from the schema, so a new table is tested when it is listed in tenant-tables.ts.
+ * are generated from the schema, so every new table is tested.
  */
 import { expect } from "vitest";
 import { allNotices } from "../events/store/contract/all-notices.ts";
@@ -22,15 +22,12 @@ import {
   save,
 } from "../flows/runs/store/contract/run-sample.ts";
 import type { It, Subject } from "../kernel/store/contract/subject.ts";
+import { columnsOf, type Table, tablesOf } from "../kernel/store/schema.ts";
 import type { Row, Value } from "../kernel/store/sql.ts";
-import {
-  keptTables,
-  sharedTables,
-  type TenantTable,
-  tenantTables,
-} from "../kernel/store/tenant-tables.ts";
 import type { Store } from "../store.ts";
+import { storeDefinition } from "../store.ts";
 import type { ExportPage } from "./model.ts";
+import { tenantTables } from "./tenant-tables.ts";
 
 interface Column {
   table_name: string;
@@ -49,15 +46,12 @@ async function readSchema({ store, sql }: Subject): Promise<Map<string, Column[]
   return Map.groupBy(rows as unknown as Column[], ({ table_name }) => table_name);
 }
 
-const allTables = [...tenantTables, ...keptTables];
-/** Without the second entries of tables, which differ only in `where`. */
-const listed = allTables.filter(({ id }) => id === undefined);
-const owned = listed.flatMap(({ owned = [] }) => owned);
-/** Every table once. If a table is both listed and owned, its listed entry describes its columns. */
-const described = [
-  ...listed,
-  ...owned.filter(({ name }) => listed.every((table) => table.name !== name)),
-];
+const allTables = tablesOf(storeDefinition);
+/** The tables with data of tenants. */
+const described = allTables.filter(({ shared }) => !shared);
+const isKept = ({ tenant }: Table) => tenant?.stage === "kept";
+const jsonColumns = ({ columns }: Table) =>
+  Object.keys(columns).filter((name) => columns[name]?.spec.format === "json");
 
 /** The table of the owner, by the name of the column that refers to it. */
 const OWNERS: Record<string, string> = {
@@ -87,7 +81,9 @@ const toLiteral = (value: Value): string =>
 /** Inserts one row into every table with data of tenants. */
 async function fill(subject: Subject, tenant: string): Promise<void> {
   const schema = await readSchema(subject);
-  for (const { name: table, json = [] } of described) {
+  for (const declared of described) {
+    const { name: table } = declared;
+    const json = jsonColumns(declared);
     const columns = (schema.get(table) ?? []).filter(
       ({ name, is_required }) => is_required || json.includes(name),
     );
@@ -104,9 +100,7 @@ const KEYS = ["tenant_id", ...Object.keys(OWNERS)];
 async function countRows(subject: Subject, tenant: string): Promise<Record<string, number>> {
   const schema = await readSchema(subject);
   const counts: Record<string, number> = {};
-  for (const { name } of described.filter(
-    (table) => !keptTables.some((kept) => kept.name === table.name),
-  )) {
+  for (const { name } of described.filter((table) => !isKept(table))) {
     const columns = (schema.get(name) ?? []).map((column) => column.name);
     const key = KEYS.find((column) => columns.includes(column));
     const where = key
@@ -124,9 +118,9 @@ async function deleteAll(store: Store, limit: number, tenant = "acme"): Promise<
   throw new Error("the deletion does not end");
 }
 
-async function exportAll(store: Store, table: TenantTable, owner?: string): Promise<Row[]> {
+async function exportAll(store: Store, table: string, owner?: string): Promise<Row[]> {
   const rows: Row[] = [];
-  let page: ExportPage = { tenant: "acme", table: table.name, limit: 2, ...(owner && { owner }) };
+  let page: ExportPage = { tenant: "acme", table, limit: 2, ...(owner && { owner }) };
   for (;;) {
     const exported = await store.exportRows(page);
     rows.push(...exported.rows);
@@ -140,24 +134,24 @@ export function tenantDataContract(it: It): void {
     // If all tests share one database, other tests may have left tables in it.
     const store = await subject.reopenOn("SELECT 1");
     const schema = await readSchema({ ...subject, store });
-    const knownTables = [...described.map(({ name }) => name), ...sharedTables];
-    expect([...schema.keys()].filter((name) => !knownTables.includes(name))).toEqual([]);
-    for (const table of described) {
-      const { name, key, exported = [], omitted = [] } = table;
-      const columns = new Set([
-        ...("by" in table
-          ? [table.by]
-          : /^tenant_id = |^$/.test(table.where ?? "")
-            ? ["tenant_id"]
-            : []),
-        ...[...key, ...exported, ...omitted],
-      ]);
-      expect([...columns].sort(), name).toEqual(
-        (schema.get(name) ?? []).map((column) => column.name).sort(),
+    const knownTables = [
+      ...allTables.map(({ name }) => name),
+      ...["schema_version", "migration_checksums"],
+    ];
+    expect([...schema.keys()].toSorted()).toEqual(knownTables.toSorted());
+    for (const table of allTables)
+      expect(columnsOf(table).toSorted(), table.name).toEqual(
+        (schema.get(table.name) ?? []).map((column) => column.name).toSorted(),
       );
-      expect(exported.filter((column) => omitted.includes(column))).toEqual([]);
-      expect(exported.filter((column) => /secret|seal|hash|key/.test(column))).toEqual([]);
-    }
+  });
+
+  it("declares for every column of a tenant's table whether an export contains it", async () => {
+    for (const { name: table, columns, owned } of described)
+      for (const [name, { spec }] of Object.entries(columns)) {
+        const isOwner = name === "tenant_id" || name === owned?.by;
+        if (!isOwner) expect(spec.export, `${table}.${name}`).toBeDefined();
+        if (spec.export === "exported") expect(name).not.toMatch(/secret|seal|hash|key/);
+      }
   });
 
   it("deletes the data of one tenant in every table, and of no other", async (subject) => {
@@ -237,16 +231,21 @@ export function tenantDataContract(it: It): void {
       await sql(
         `INSERT INTO apps (tenant_id, slug, name, description, created_at, updated_at) VALUES ('acme', 'app-${number}', 'a', 'b', 1, 1) RETURNING 1 AS one`,
       );
-    const exported = listed.filter(({ kind }) => kind !== undefined);
+    const exported = tenantTables(allTables).filter(
+      ({ id, table, kind }) => kind && id === table.name,
+    );
     expect(exported.length).toBeGreaterThan(10);
-    for (const table of exported) {
-      const rows = await exportAll(store, table);
-      expect(rows, table.name).toHaveLength(table.name === "apps" ? 5 : 1);
-      expect(Object.keys(itemAt(rows, 0)).toSorted()).toEqual(
-        [...new Set([...(table.exported ?? []), ...table.key])].toSorted(),
+    for (const { id, table, key, owned } of exported) {
+      const rows = await exportAll(store, id);
+      expect(rows, id).toHaveLength(id === "apps" ? 5 : 1);
+      const names = columnsOf(table).filter(
+        (name) => table.columns[name]?.spec.export === "exported",
       );
-      for (const child of (table.owned ?? []).filter(({ kind }) => kind !== undefined))
-        expect(await exportAll(store, child as TenantTable, `${table.name}-acme`)).toHaveLength(1);
+      expect(Object.keys(itemAt(rows, 0)).toSorted()).toEqual(
+        [...new Set([...names, ...key])].toSorted(),
+      );
+      for (const child of owned.filter(({ kind }) => kind !== undefined))
+        expect(await exportAll(store, child.table.name, `${id}-acme`)).toHaveLength(1);
     }
   });
 

@@ -1,6 +1,7 @@
 /** The export and the deletion of all data of a tenant. */
 
 import { lockTenants } from "../kernel/store/lock-tenants.ts";
+import type { Table } from "../kernel/store/schema.ts";
 import {
   type Dialect,
   execute,
@@ -11,30 +12,26 @@ import {
   type Value,
   type Verb,
 } from "../kernel/store/sql.ts";
+import { read, type VerbContext, write } from "../kernel/store/verb.ts";
+import type { ExportedRows, ExportPage } from "./model.ts";
 import {
-  keptTables,
+  deletedTables,
+  exportedColumns,
   type OwnedTable,
-  paramsOf,
   type TenantTable,
   tenantTables,
-} from "../kernel/store/tenant-tables.ts";
-import { read, write } from "../kernel/store/verb.ts";
-import type { ExportedRows, ExportPage } from "./model.ts";
-
-const OF_TENANT = "tenant_id = ?";
+} from "./tenant-tables.ts";
 
 export const exportRows = read("combined", function* (page: ExportPage): Verb<ExportedRows> {
   const { tenant, owner, after, limit } = page;
-  const table = findTable(page.table, owner !== undefined);
-  const { name, key, exported = [] } = table;
+  const part = findTable(this.tables, page.table, owner !== undefined);
+  const { table, key } = part;
   const [where, params] =
-    "by" in table
-      ? [`${table.by} = ?`, [owner ?? ""]]
-      : [table.where ?? OF_TENANT, paramsOf(table, tenant)];
-  const columns = [...new Set([...exported, ...key])];
+    "by" in part ? [`${part.by} = ?`, [owner ?? ""]] : [part.where, part.params(tenant)];
+  const columns = [...new Set([...exportedColumns(table), ...key])];
   const afterCondition = after ? `AND (${key}) > (${key.map(() => "?")})` : "";
   const rows = yield* query<Record<string, Value>>(
-    `SELECT ${columns} FROM ${name} WHERE ${where} ${afterCondition} ORDER BY ${key} LIMIT ?`,
+    `SELECT ${columns} FROM ${table.name} WHERE ${where} ${afterCondition} ORDER BY ${key} LIMIT ?`,
     [...params, ...(after ?? []), limit],
   );
   const last = rows.length === limit ? rows.at(-1) : undefined;
@@ -42,13 +39,17 @@ export const exportRows = read("combined", function* (page: ExportPage): Verb<Ex
 });
 
 /** `name`: the id of a tenant table, or the name of an owned table. */
-function findTable(name: string, isOwned: boolean): TenantTable | OwnedTable {
-  const tables = [...keptTables, ...tenantTables];
-  const table: TenantTable | OwnedTable | undefined = isOwned
-    ? tables.flatMap(({ owned = [] }) => owned).find((table) => table.name === name)
-    : tables.find((table) => (table.id ?? table.name) === name);
-  if (!table) throw new Error(`There is no table ${name} in an export.`);
-  return table;
+function findTable(
+  tables: readonly Table[],
+  name: string,
+  isOwned: boolean,
+): TenantTable | OwnedTable {
+  const parts = tenantTables(tables);
+  const found: TenantTable | OwnedTable | undefined = isOwned
+    ? parts.flatMap(({ owned }) => owned).find(({ table }) => table.name === name)
+    : parts.find(({ id }) => id === name);
+  if (!found) throw new Error(`There is no table ${name} in an export.`);
+  return found;
 }
 
 /**
@@ -61,7 +62,9 @@ export const startDeletion = write(
   function* (tenant: string, at: number): Verb<boolean> {
     const { dialect } = this;
     yield* lockTenants(dialect, [tenant]);
-    const condition = (yield* hasRows(tenant)) ? "" : "AND (deleted_at IS NULL OR deleting = 1)";
+    const condition = (yield* hasRows(this.tables, tenant))
+      ? ""
+      : "AND (deleted_at IS NULL OR deleting = 1)";
     const started = yield* query(
       "UPDATE tenants SET deleting = 1, deleted_at = coalesce(deleted_at, ?) " +
         `WHERE id = ? ${condition} RETURNING id`,
@@ -86,11 +89,10 @@ export const startDeletion = write(
 );
 
 /** Whether rows of the tenant exist. A deleted tenant has rows if some were stored after its deletion. */
-function* hasRows(tenant: string): Verb<boolean> {
-  for (const table of tenantTables) {
-    const { name, where = OF_TENANT } = table;
-    const select = `SELECT 1 AS one FROM ${name} WHERE ${where} LIMIT 1`;
-    if (yield* first(select, paramsOf(table, tenant))) return true;
+function* hasRows(tables: readonly Table[], tenant: string): Verb<boolean> {
+  for (const { table, where, params } of deletedTables(tables)) {
+    const select = `SELECT 1 AS one FROM ${table.name} WHERE ${where} LIMIT 1`;
+    if (yield* first(select, params(tenant))) return true;
   }
   return false;
 }
@@ -137,7 +139,7 @@ export type DeleteRows = (dialect: Dialect, tenant: string, limit: number) => Ve
 
 /** See `continueDeletion`. `ownDeletes`: the tables whose rows are not just deleted with the rows that they own. */
 export function* deleteTenant(
-  dialect: Dialect,
+  { dialect, tables }: Pick<VerbContext, "dialect" | "tables">,
   tenant: string,
   limit: number,
   ownDeletes: Readonly<Record<string, DeleteRows>>,
@@ -146,12 +148,12 @@ export function* deleteTenant(
   const head = yield* first("SELECT id FROM tenants WHERE id = ? AND deleting = 1", [tenant]);
   if (!head) return true;
   let left = limit;
-  for (const table of tenantTables) {
-    const max = table.owned ? Math.min(left, MAX_OWNERS) : left;
-    const deleteOwn = ownDeletes[table.name];
+  for (const part of deletedTables(tables)) {
+    const max = part.owned.length > 0 ? Math.min(left, MAX_OWNERS) : left;
+    const deleteOwn = ownDeletes[part.table.name];
     const deleted = deleteOwn
       ? yield* deleteOwn(dialect, tenant, max)
-      : yield* deleteRows(dialect, table, tenant, max);
+      : yield* deleteRows(dialect, part, tenant, max);
     if (deleted === max) return false;
     left -= deleted;
   }
@@ -161,21 +163,19 @@ export function* deleteTenant(
 
 function* deleteRows(
   dialect: Dialect,
-  table: TenantTable,
+  { table: { name, key }, where, params, owned }: TenantTable,
   tenant: string,
   limit: number,
 ): Verb<number> {
-  const { name, where = OF_TENANT, owned } = table;
-  const key = table.where || owned ? table.key : ["tenant_id", ...table.key];
   const deleted = yield* query<{ id: string }>(
     `DELETE FROM ${name} WHERE (${key}) IN (SELECT ${key} FROM ${name} WHERE ${where} LIMIT ?)` +
-      `${owned ? " RETURNING id" : ` RETURNING ${key[0]}`}`,
-    [...paramsOf(table, tenant), limit],
+      ` RETURNING ${owned.length > 0 ? "id" : key[0]}`,
+    [...params(tenant), limit],
   );
-  const ids = owned ? deleted.map(({ id }) => id) : [];
-  for (const { name: child, by } of owned ?? [])
-    for (const { list, params } of inLists(ids, dialect, 0))
-      yield* execute(`DELETE FROM ${child} WHERE ${by} IN ${list}`, params);
+  const ids = owned.length > 0 ? deleted.map(({ id }) => id) : [];
+  for (const { table, by } of owned)
+    for (const { list, params: listed } of inLists(ids, dialect, 0))
+      yield* execute(`DELETE FROM ${table.name} WHERE ${by} IN ${list}`, listed);
   return deleted.length;
 }
 

@@ -61,7 +61,13 @@ const OPERATOR_SETTINGS = ["quota", "max_bytes"] as const;
 export interface TenantRoutes {
   store: Pick<
     Store,
-    "getTenant" | "listTenants" | "listInstallations" | "putTenant" | "exportRows" | "getPayload"
+    | "getTenant"
+    | "listTenants"
+    | "listInstallations"
+    | "putTenant"
+    | "exportRows"
+    | "getPayload"
+    | "tables"
   >;
   tokens: TokenLookup;
   tenancy: "single" | "github";

@@ -2,6 +2,7 @@
 
 import type { Scope } from "../kernel/access/scopes.ts";
 import type { Token } from "../kernel/access/token.ts";
+import { columnsOf, type RowOf } from "../kernel/store/schema.ts";
 import {
   execute,
   first,
@@ -13,14 +14,14 @@ import {
 } from "../kernel/store/sql.ts";
 import { read, write } from "../kernel/store/verb.ts";
 import type { NewStoredToken, TokenQuery } from "./model.ts";
+import { tokenTables } from "./tables.ts";
 
-interface TokenRow extends Omit<Token, "scopes" | "tenants"> {
-  scopes: string;
-  tenants: string;
-}
+export * from "./tables.ts";
 
-const SELECT_TOKEN =
-  "SELECT id, kind, parent, name, hash, scopes, tenants, created_at, expires_at, revoked_at, last_used_at, person, resource FROM tokens";
+const { tokens } = tokenTables;
+type TokenRow = RowOf<typeof tokens>;
+
+const SELECT_TOKEN = `SELECT ${columnsOf(tokens)} FROM tokens`;
 
 const toToken = (row: TokenRow): Token => ({
   ...row,
@@ -28,27 +29,15 @@ const toToken = (row: TokenRow): Token => ({
   tenants: JSON.parse(row.tenants) as string[],
 });
 
-const COLUMNS = [
-  "id",
-  "kind",
-  "parent",
-  "name",
-  "hash",
-  "scopes",
-  "tenants",
-  "created_at",
-  "expires_at",
-  "person",
-  "resource",
-] as const;
-const INSERT_TOKEN = `INSERT INTO tokens (${COLUMNS}) VALUES (${COLUMNS.map(() => "?")})`;
+const INSERTED = columnsOf(tokens, ["revoked_at", "last_used_at"]);
+const INSERT_TOKEN = `INSERT INTO tokens (${INSERTED}) VALUES (${INSERTED.map(() => "?")})`;
 
-const toValues = ({ kind = "token", parent = null, ...token }: NewStoredToken): Value[] => {
-  const { id, name, hash, scopes, tenants, created_at, expires_at } = token;
-  const { person = null, resource = null } = token;
-  const lists = [JSON.stringify(scopes), JSON.stringify(tenants)];
-  return [id, kind, parent, name, hash, ...lists, created_at, expires_at, person, resource];
-};
+function toValues(token: NewStoredToken): Value[] {
+  const { kind = "token", parent = null, person = null, resource = null } = token;
+  const lists = { scopes: JSON.stringify(token.scopes), tenants: JSON.stringify(token.tenants) };
+  const row = { ...token, kind, parent, person, resource, ...lists };
+  return INSERTED.map((name) => row[name]);
+}
 
 /** False if a token with this id or hash exists; that token is not changed. */
 export const putToken = write("registry", function* (token: NewStoredToken): Verb<boolean> {

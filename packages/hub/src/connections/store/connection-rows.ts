@@ -1,5 +1,7 @@
 /** Rows of connections and their offers. */
+
 import { concat, utf8 } from "../../kernel/lib/bytes.ts";
+import { columnsOf, type RowOf } from "../../kernel/store/schema.ts";
 import {
   type Dialect,
   first,
@@ -10,17 +12,14 @@ import {
   type Verb,
 } from "../../kernel/store/sql.ts";
 import type { Connection, FormerServer, Offers } from "../model.ts";
+import { connectionTables } from "../tables.ts";
 
-export type ConnectionRow = Omit<Connection, "tenant" | "target" | "credentials" | "deleted"> & {
-  tenant_id: string;
-  target: string;
-  credentials: string;
-  deleted: number;
-};
+const { connections } = connectionTables;
+/** Columns that no `Connection` has. */
+const INTERNAL = ["due_at", "touched_at", "leased_by", "former"] as const;
 
-export const CONNECTION_FIELDS =
-  "id, tenant_id, name, target, sealed, credentials, revision, status, error, checked_at, attempt, " +
-  "tool_count, trigger_count, next_at, deleted, created_at, updated_at";
+export const CONNECTION_FIELDS = columnsOf(connections, INTERNAL).join(", ");
+export type ConnectionRow = Omit<RowOf<typeof connections>, (typeof INTERNAL)[number]>;
 
 /** Parses the column `former`, which is not one of `CONNECTION_FIELDS`. */
 export const parseFormer = (former: string): FormerServer[] => JSON.parse(former) as FormerServer[];

@@ -7,6 +7,7 @@
  */
 
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { columnsOf, type RowOf } from "../../kernel/store/schema.ts";
 import {
   type Dialect,
   first,
@@ -19,23 +20,13 @@ import {
 import { storableText } from "../../kernel/store/storable-text.ts";
 import { read, write } from "../../kernel/store/verb.ts";
 import type { StoredSubscriptionState, SubscriptionResult, TriggerSubscription } from "../model.ts";
+import { connectionTables } from "../tables.ts";
 import { expireTokensOfSubscription, hasSharedTokens, revokeTokens } from "./callback-tokens.ts";
 import { makeDue } from "./connection-rows.ts";
 
-type SubscriptionRow = Omit<
-  TriggerSubscription,
-  "tenant" | "connection" | "params" | "poll" | "position" | "last_fired_at"
-> & {
-  tenant_id: string;
-  connection_id: string;
-  params: string;
-  poll: string | null;
-  position: string | null;
-};
-
-const FIELDS =
-  "id, tenant_id, connection_id, flow_id, node_id, type, params, poll, wanted, state, error, revision, " +
-  "configured, configured_type, token_generation, position, attempt, next_at, created_at, updated_at";
+const { trigger_subscriptions: subscriptions } = connectionTables;
+type SubscriptionRow = RowOf<typeof subscriptions>;
+const FIELDS = columnsOf(subscriptions).join(", ");
 
 const parse = (json: string | null): JsonObject | null =>
   json === null ? null : (JSON.parse(json) as JsonObject);

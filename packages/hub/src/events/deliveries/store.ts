@@ -1,7 +1,9 @@
 /** Webhook subscriptions, their delivery progress and their leases. */
 
+import type { RowOf } from "../../kernel/store/schema.ts";
 import { first, query, type Value, type Verb } from "../../kernel/store/sql.ts";
 import { read, write } from "../../kernel/store/verb.ts";
+import type { eventTables } from "../tables.ts";
 import type {
   DeliveryProgress,
   Lease,
@@ -10,13 +12,7 @@ import type {
   Subscription,
 } from "./model.ts";
 
-interface SubscriptionRow
-  extends Omit<Subscription, "tenants" | "arguments" | "positions" | "gap"> {
-  tenants: string;
-  arguments: string;
-  places: string;
-  gap: number;
-}
+type SubscriptionRow = RowOf<typeof eventTables.subscriptions>;
 
 const toSubscription = ({ places, ...row }: SubscriptionRow): Subscription => ({
   ...row,

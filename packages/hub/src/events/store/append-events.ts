@@ -14,6 +14,7 @@ import {
   type PackedPayload,
   sharedPackBytes,
 } from "../../kernel/store/packs.ts";
+import { columnsOf } from "../../kernel/store/schema.ts";
 import {
   both,
   type Dialect,
@@ -25,6 +26,7 @@ import {
   type Verb,
 } from "../../kernel/store/sql.ts";
 import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../model.ts";
+import { eventTables } from "../tables.ts";
 import { packCheckResult } from "./event-rows.ts";
 import { eventRowBytes } from "./stored-size.ts";
 
@@ -203,7 +205,7 @@ const eventValues = ({ tenant, seq, event, position, isExempt, revision }: Added
 
 // Constants, because the text of an insert is cached by its columns.
 const TENANT_COLUMNS = ["id", "created_at", "seq", "pending", "pending_exempt", "bytes"];
-const PENDING_COLUMNS = ["tenant_id", "type", "count"];
+const PENDING_COLUMNS = columnsOf(eventTables.pending_types);
 
 function* incrementCounters(
   growths: Map<string, Growth>,

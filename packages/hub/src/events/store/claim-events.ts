@@ -22,7 +22,7 @@ import type {
   ReopenResult,
   WorkerClaim,
 } from "../model.ts";
-import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
+import { EVENT_FIELDS, type StoredRow, toEvent } from "./event-rows.ts";
 import { getEvent } from "./read-events.ts";
 
 /**
@@ -220,7 +220,7 @@ function* claimFrom(
       `SELECT seq FROM events WHERE tenant_id = ? AND processed = 0 AND ${from.condition} ` +
       `${type === undefined ? "" : `AND ${from.ofType} `}ORDER BY ${from.order} LIMIT ?${dialect.skipLocked}) ` +
       "UPDATE events SET claimed_by = ?, claimed_until = ? " +
-      `WHERE tenant_id = ? AND seq IN (SELECT seq FROM picked) RETURNING ${EVENT_COLUMNS}`,
+      `WHERE tenant_id = ? AND seq IN (SELECT seq FROM picked) RETURNING ${EVENT_FIELDS}`,
     [tenant, ...from.params, ...(type === undefined ? [] : [type]), limit, by, until, tenant],
   );
 }
@@ -235,13 +235,13 @@ export const claimEvent = write(
     // `by` still owns the claim if `claimed_by` is set: a release would have removed it.
     const renewed = yield* first<StoredRow>(
       "UPDATE events SET claimed_until = ? " +
-        `WHERE ${OF_TENANT} AND id = ? AND processed = 0 AND claimed_by = ? RETURNING ${EVENT_COLUMNS}`,
+        `WHERE ${OF_TENANT} AND id = ? AND processed = 0 AND claimed_by = ? RETURNING ${EVENT_FIELDS}`,
       [until, tenant, id, by],
     );
     if (renewed) return { applied: true, event: toEvent(renewed) };
     const claimed = yield* first<StoredRow>(
       "UPDATE events SET claimed_by = ?, claimed_until = ?, attempts = attempts + 1 " +
-        `WHERE ${OF_TENANT} AND id = ? AND processed = 0 AND claimed_until <= ? RETURNING ${EVENT_COLUMNS}`,
+        `WHERE ${OF_TENANT} AND id = ? AND processed = 0 AND claimed_until <= ? RETURNING ${EVENT_FIELDS}`,
       [by, until, tenant, id, now],
     );
     if (claimed) {

@@ -1,37 +1,21 @@
-import type { CheckResult, EventRow, TriggerStatus } from "../model.ts";
+import { columnsOf, type RowOf } from "../../kernel/store/schema.ts";
+import type { CheckResult, EventRow } from "../model.ts";
+import { eventTables } from "../tables.ts";
 
-export const EVENT_COLUMNS =
-  "id, tenant_id, seq, source, source_id, external_id, type, received_at, action, repo, sender, " +
-  "number, title, url, size, processed, processed_at, note, trigger_status, last_triggered_at, " +
-  "outcome, claimed_by, claimed_until, attempts, check_result";
+const { events } = eventTables;
+/** Columns that no `EventRow` has. */
+const INTERNAL = [
+  "pack",
+  "pack_at",
+  "meta_size",
+  "quota_exempt",
+  "triggers_rev",
+  "stored",
+] as const;
 
-export interface StoredRow {
-  id: string;
-  tenant_id: string;
-  seq: number;
-  source: string;
-  source_id: string;
-  external_id: string | null;
-  type: string;
-  received_at: number;
-  action: string | null;
-  repo: string | null;
-  sender: string | null;
-  number: number | null;
-  title: string | null;
-  url: string | null;
-  size: number;
-  processed: number;
-  processed_at: number | null;
-  note: string | null;
-  trigger_status: TriggerStatus | null;
-  last_triggered_at: number | null;
-  outcome: string | null;
-  claimed_by: string | null;
-  claimed_until: number;
-  attempts: number;
-  check_result: string | null;
-}
+export const EVENT_FIELDS = columnsOf(events, INTERNAL).join(", ");
+
+export type StoredRow = Omit<RowOf<typeof events>, (typeof INTERNAL)[number]>;
 
 /**
  * All fields are in one column, because nearly every event has none of them, and inserting one null is

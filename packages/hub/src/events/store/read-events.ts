@@ -11,7 +11,7 @@ import type { Page } from "../../kernel/store/page.ts";
 import { first, inLists, query, type Value, type Verb } from "../../kernel/store/sql.ts";
 import { read, readThenDecode } from "../../kernel/store/verb.ts";
 import type { EventQuery, EventRow, PendingStatus, RecentType } from "../model.ts";
-import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
+import { EVENT_FIELDS, type StoredRow, toEvent } from "./event-rows.ts";
 
 /** The status is limited, because senders can invent types. */
 const MAX_STATUS_TYPES = 1_000;
@@ -110,7 +110,7 @@ export const listEvents = read("tenant", function* (wanted: EventQuery): Verb<Pa
     }
     if (claimableAt !== undefined) and("claimed_until <= ?", claimableAt);
   }
-  const rows = yield* query<StoredRow>(`${select(EVENT_COLUMNS)} LIMIT ?`, [
+  const rows = yield* query<StoredRow>(`${select(EVENT_FIELDS)} LIMIT ?`, [
     ...params,
     wanted.limit + 1,
   ]);
@@ -158,7 +158,7 @@ export const getEvent = read("tenant", function* (tenant: string, id: string): V
   EventRow | undefined
 > {
   const row = yield* first<StoredRow>(
-    `SELECT ${EVENT_COLUMNS} FROM events WHERE id = ? AND tenant_id = ?`,
+    `SELECT ${EVENT_FIELDS} FROM events WHERE id = ? AND tenant_id = ?`,
     [id, tenant],
   );
   return row && toEvent(row);

@@ -4,7 +4,7 @@ import type { Page } from "../../kernel/store/page.ts";
 import { first, query, together, type Value, type Verb } from "../../kernel/store/sql.ts";
 import { read } from "../../kernel/store/verb.ts";
 import type { EventRow, SearchQuery } from "../model.ts";
-import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
+import { EVENT_FIELDS, type StoredRow, toEvent } from "./event-rows.ts";
 
 /** The number of rows that one page scans. A rare word takes several pages, each in bounded time. */
 const SCAN_LIMIT = 5_000;
@@ -60,7 +60,7 @@ export const searchEvents = read("tenant", function* (wanted: SearchQuery): Verb
   if (to !== undefined) and("received_at <= ?", to);
 
   const rows = yield* query<StoredRow>(
-    `SELECT ${EVENT_COLUMNS} FROM events WHERE ${where.join(" AND ")} ORDER BY seq DESC LIMIT ?`,
+    `SELECT ${EVENT_FIELDS} FROM events WHERE ${where.join(" AND ")} ORDER BY seq DESC LIMIT ?`,
     [...params, limit + 1],
   );
   const candidates = rows.slice(0, limit);

@@ -1,14 +1,16 @@
 /** Apps. Every change of an app's flows locks the app's row, so that tool names stay unique. */
 
 import { removeSubscriptions } from "../../connections/store/trigger-subscriptions.ts";
+import { columnsOf, type RowOf } from "../../kernel/store/schema.ts";
 import { type Dialect, first, query, type Verb } from "../../kernel/store/sql.ts";
 import { read, write } from "../../kernel/store/verb.ts";
 import type { StoredApp } from "../model.ts";
+import { flowTables } from "../tables.ts";
 import { markTriggersChanged } from "./triggers.ts";
 
-type AppRow = Omit<StoredApp, "tenant"> & { tenant_id: string };
-
-const APP_FIELDS = "tenant_id, slug, name, description, created_at, updated_at";
+const { apps } = flowTables;
+type AppRow = RowOf<typeof apps>;
+const APP_FIELDS = columnsOf(apps).join(", ");
 
 const toApp = ({ tenant_id, ...rest }: AppRow): StoredApp => ({ tenant: tenant_id, ...rest });
 

@@ -5,6 +5,7 @@ import {
   syncSubscriptions,
 } from "../../connections/store/trigger-subscriptions.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
+import { columnsOf, type RowOf } from "../../kernel/store/schema.ts";
 import { type Dialect, first, inLists, notify, query, type Verb } from "../../kernel/store/sql.ts";
 import { read, write } from "../../kernel/store/verb.ts";
 import type {
@@ -22,6 +23,7 @@ import type {
   StoredApp,
   StoredFlow,
 } from "../model.ts";
+import { flowTables } from "../tables.ts";
 import { createApp, lockApp } from "./apps.ts";
 import { removeSchedules, syncSchedules } from "./schedules.ts";
 import {
@@ -32,10 +34,9 @@ import {
 } from "./tool-names.ts";
 import { insertTriggers, markTriggersChanged, setTriggerRevision } from "./triggers.ts";
 
-type FlowRow = Omit<StoredFlow, "tenant" | "graph"> & { tenant_id: string; graph: string };
-
-const FLOW_FIELDS =
-  "id, tenant_id, app, name, description, graph, revision, version, created_at, updated_at";
+const { flows } = flowTables;
+type FlowRow = Omit<RowOf<typeof flows>, "deleted">;
+const FLOW_FIELDS = columnsOf(flows, ["deleted"]).join(", ");
 
 const toFlow = ({ tenant_id, graph, ...rest }: FlowRow): StoredFlow => ({
   tenant: tenant_id,

@@ -1,5 +1,6 @@
 /** The schedules of published flows, and their runs. */
 
+import { columnsOf } from "../../kernel/store/schema.ts";
 import {
   type Dialect,
   first,
@@ -15,9 +16,10 @@ import type { NewTrigger, StoredTrigger } from "../model.ts";
 import type { NewRun } from "../runs/model.ts";
 import { queueRuns } from "../runs/store/queue-runs.ts";
 import type { PlanFiring, StoredSchedule } from "../schedule-model.ts";
+import { flowTables } from "../tables.ts";
 import { TRIGGER_FIELDS, type TriggerRow, toTrigger } from "./triggers.ts";
 
-const FIELDS = "flow_id, node_id, cron, time_zone, next_at";
+const FIELDS = columnsOf(flowTables.schedules, ["tenant_id"]).join(", ");
 
 export function* removeSchedules(flow: string): Verb<void> {
   yield* query("DELETE FROM schedules WHERE flow_id = ?", [flow]);

@@ -11,7 +11,7 @@ import { removeRuns } from "../runs/store/read-runs.ts";
 export const continueDeletion = write(
   "combined",
   function* (tenant: string, limit: number): Verb<boolean> {
-    return yield* deleteTenant(this.dialect, tenant, limit, { runs: deleteRuns });
+    return yield* deleteTenant(this, tenant, limit, { runs: deleteRuns });
   },
 );
 

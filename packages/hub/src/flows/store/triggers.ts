@@ -1,5 +1,6 @@
 /** The triggers of published flows. */
 
+import { columnsOf, type RowOf } from "../../kernel/store/schema.ts";
 import { first, insert, notify, query, type Value, type Verb } from "../../kernel/store/sql.ts";
 import { read } from "../../kernel/store/verb.ts";
 import { deleteUnusedBreakers } from "../matching/store/breakers.ts";
@@ -12,15 +13,12 @@ import type {
   TriggerState,
   VerdictCounts,
 } from "../model.ts";
+import { flowTables } from "../tables.ts";
 
-export type TriggerRow = Omit<StoredTrigger, "tenant" | "active" | "config"> & {
-  tenant_id: string;
-  active: number;
-  config: string;
-};
-
-export const TRIGGER_FIELDS =
-  "tenant_id, app, flow_id, node_id, version, kind, tool_name, source, type, active, config";
+const { triggers: table } = flowTables;
+export type TriggerRow = Omit<RowOf<typeof table>, "revision">;
+const TRIGGER_COLUMNS = columnsOf(table, ["revision"]);
+export const TRIGGER_FIELDS = TRIGGER_COLUMNS.join(", ");
 
 export const toTrigger = ({ tenant_id, active, config, ...rest }: TriggerRow): StoredTrigger => ({
   tenant: tenant_id,
@@ -47,7 +45,7 @@ export function* insertTriggers(
     trigger.active ? 1 : 0,
     JSON.stringify(trigger.config),
   ]);
-  yield* insert("triggers", TRIGGER_FIELDS.split(", "), rows);
+  yield* insert("triggers", TRIGGER_COLUMNS, rows);
 }
 
 /**

@@ -1,10 +1,10 @@
 /** Composes the store of an object from its own verbs and from verbs that run in other objects. */
 import type { PlannedRequest } from "../../flows/matching/model.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
-import { registryTables } from "../../kernel/store/tenant-tables.ts";
 import { type VerbsIn, verbsOf } from "../../kernel/store/verb.ts";
 import { type Store, storeDefinition, type Verbs } from "../../store.ts";
 import type { Tenant } from "../../tenants/model.ts";
+import { tenantTables } from "../../tenants/tenant-tables.ts";
 
 export interface ComposeOptions {
   own: Store;
@@ -36,7 +36,7 @@ export function composeStore({ own, registry, storeOf, subscribe }: ComposeOptio
   return {
     ...own,
     ...placedVerbs,
-    ...combinedVerbs({ registry, storeOf }),
+    ...combinedVerbs({ own, registry, storeOf }),
     subscribe: subscribeToAll,
     // Without replicas, there are no commits of other processes.
     onCommit: subscribeToAll,
@@ -44,18 +44,19 @@ export function composeStore({ own, registry, storeOf, subscribe }: ComposeOptio
 }
 
 const combinedVerbs = ({
+  own,
   registry,
   storeOf,
-}: Pick<ComposeOptions, "registry" | "storeOf">): Pick<
-  Verbs,
-  VerbsIn<typeof storeDefinition, "combined">
-> => {
+}: Omit<ComposeOptions, "subscribe">): Pick<Verbs, VerbsIn<typeof storeDefinition, "combined">> => {
   /** The store of the tenant has its counters; the registry has everything else. */
   const withCounters = async (tenant: Tenant): Promise<Tenant> => {
     const stored = await storeOf(tenant.id).getTenant(tenant.id);
     const { seq, pruned_seq, pending, bytes, runs_bytes } = stored ?? tenant;
     return { ...tenant, seq, pruned_seq, pending, bytes, runs_bytes };
   };
+  const registryTables = new Set(
+    tenantTables(own.tables).flatMap(({ id, isInRegistry }) => (isInRegistry ? [id] : [])),
+  );
   return {
     async appendEvents(batch, quota) {
       const results = new Map<PlannedRequest, unknown>();
@@ -88,7 +89,7 @@ const combinedVerbs = ({
       return installation;
     },
     exportRows: (page) =>
-      (registryTables.includes(page.table) ? registry : storeOf(page.tenant)).exportRows(page),
+      (registryTables.has(page.table) ? registry : storeOf(page.tenant)).exportRows(page),
     // The registry is first, since it revokes the tokens.
     startDeletion: async (tenant, at) =>
       [

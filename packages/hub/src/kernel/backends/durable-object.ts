@@ -8,6 +8,7 @@ import { createListeners } from "../store/listeners.ts";
 import { migrate } from "../store/migrate.ts";
 import { createPackLarge } from "../store/packs.ts";
 import { insertSql, runSync, type SyncSql } from "../store/run-sync.ts";
+import { tablesOf } from "../store/schema.ts";
 import type { Dialect, Notice, Row, Value, Verb } from "../store/sql.ts";
 import { createStoreCache } from "../store/store-cache.ts";
 import { bindVerbs, type StoreOf } from "../store/verb.ts";
@@ -47,6 +48,7 @@ export function openDurableObject<Definition extends object>(
   definition: Definition,
   storage: ObjectStorage,
 ): StoreOf<Definition> & Engine {
+  const tables = tablesOf(definition);
   const sql: SyncSql = {
     query: (text, params) => storage.sql.exec(text, ...params.map(toBindable)).toArray(),
     insert(insert) {
@@ -62,14 +64,15 @@ export function openDurableObject<Definition extends object>(
     return result;
   };
 
-  run(() => migrate(dialect));
+  run(() => migrate(dialect, tables));
 
   return {
     backend: "durable-object",
+    tables,
     packLarge: createPackLarge(dialect),
     ...bindVerbs(
       definition,
-      { dialect, cache: createStoreCache() },
+      { dialect, tables, cache: createStoreCache() },
       { run: async (verb) => run(verb), sync: () => storage.sync() },
     ),
     async measureSize() {

@@ -8,6 +8,7 @@ import { createListeners } from "../store/listeners.ts";
 import { migrate } from "../store/migrate.ts";
 import type { OperationLog } from "../store/outage-log.ts";
 import { createPackLarge } from "../store/packs.ts";
+import { tablesOf } from "../store/schema.ts";
 import type { Notice, Verb } from "../store/sql.ts";
 import { StorageUnavailable } from "../store/storage-unavailable.ts";
 import { createStoreCache, type StoreCache } from "../store/store-cache.ts";
@@ -75,6 +76,7 @@ export async function openPostgres<Definition extends object>(
     cache = createStoreCache(),
   }: PostgresOptions = {},
 ): Promise<StoreOf<Definition> & Engine> {
+  const tables = tablesOf(definition);
   const connection = {
     connectionString: url,
     connectionTimeoutMillis: 10_000,
@@ -172,7 +174,7 @@ export async function openPostgres<Definition extends object>(
 
   const migrations = openPool(MIGRATION);
   try {
-    await execute(() => migrate(dialect), { writes: true, from: migrations });
+    await execute(() => migrate(dialect, tables), { writes: true, from: migrations });
   } catch (error) {
     pulse.stop();
     pings.stop();
@@ -197,10 +199,11 @@ export async function openPostgres<Definition extends object>(
 
   return {
     backend: "postgres",
+    tables,
     packLarge: createPackLarge(dialect),
     ...bindVerbs(
       definition,
-      { dialect: { ...dialect, timeline: hasTimelines ? timeline : undefined }, cache },
+      { dialect: { ...dialect, timeline: hasTimelines ? timeline : undefined }, tables, cache },
       { run },
     ),
     async measureSize() {

@@ -12,6 +12,7 @@ import { migrate } from "../store/migrate.ts";
 import type { OperationLog } from "../store/outage-log.ts";
 import { createPackLarge } from "../store/packs.ts";
 import { insertSql, runSync, type SyncSql } from "../store/run-sync.ts";
+import { tablesOf } from "../store/schema.ts";
 import type { Dialect, Notice, Row, Verb } from "../store/sql.ts";
 import {
   describeDamage,
@@ -169,6 +170,7 @@ export function openSqlite<Definition extends object>(
     outages = { onFailure() {}, onSuccess() {} },
     cache = createStoreCache(),
   } = options;
+  const tables = tablesOf(definition);
   const db = connect(file, options);
   const statements = new Map<string, Database.Statement>();
   const prepare = (sql: string) => {
@@ -210,7 +212,7 @@ export function openSqlite<Definition extends object>(
   let notConverted: string | undefined;
   try {
     retryWhileBusy(() => {
-      run(() => migrate(dialect, { mayCreate }), true);
+      run(() => migrate(dialect, tables, { mayCreate }), true);
       assertWritable(db);
     }, busyTimeoutMs);
     if (vacuumed === "always") vacuum(db);
@@ -238,12 +240,13 @@ export function openSqlite<Definition extends object>(
 
   return {
     backend: "sqlite",
+    tables,
     file: createDatabaseFile({ db, notConverted, run: writing.run, countWrites: () => writeCount }),
     measureSize: async () => readSize(db, file),
     packLarge: createPackLarge(dialect),
     ...bindVerbs(
       definition,
-      { dialect, cache },
+      { dialect, tables, cache },
       { run: (verb, writes) => (writes ? writing : reading).run(() => run(verb, writes)) },
     ),
     subscribe: listeners.subscribe,

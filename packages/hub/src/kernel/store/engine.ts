@@ -1,10 +1,13 @@
 import type { DatabaseFile, DatabaseSize } from "./database-file.ts";
 import type { PackLarge } from "./packs.ts";
+import type { Table } from "./schema.ts";
 import type { Notice } from "./sql.ts";
 
 /** What a store has besides its verbs. */
 export interface Engine {
   readonly backend: "sqlite" | "postgres" | "durable-object";
+  /** The tables of the database. */
+  readonly tables: readonly Table[];
   /**
    * Calls the listener for each notice of this process or another replica. Returns a function that
    * unsubscribes.

@@ -1,13 +1,15 @@
 /**
- * Migrates a database to the newest schema. All due migrations run in one transaction under a lock, so that
- * several processes can start at the same time on an empty or an old database. The database stores the
+ * Creates the schema in an empty database, or migrates a database to the newest schema. All of it is one
+ * transaction under a lock, so that several processes can start at the same time. The database stores the
  * checksum of each migration that it contains. One without checksums is identified by the fingerprint of its
  * schema. Any other database is refused, and not changed. See docs/decisions/0031-migrations-have-checksums.md.
  */
 
 import { knownSchemas, missingColumns } from "./known-schemas.ts";
-import { type Migration, migrations } from "./migrations.ts";
+import type { Migration } from "./migration.ts";
+import { migrations } from "./migrations.ts";
 import { renameLegacyTables } from "./rename-legacy-tables.ts";
+import { createStatements, type Table } from "./schema.ts";
 import { collapseSpace, describeSchema, fingerprintOf, shortHash } from "./schema-fingerprint.ts";
 import { SchemaRefused } from "./schema-refused.ts";
 import { columnsOf, type Dialect, first, insert, query, type Verb } from "./sql.ts";
@@ -26,6 +28,7 @@ export const checksumOf = ({ statements, onlyClustered }: Migration): string =>
 /** Returns the names of the migrations that ran. */
 export function* migrate(
   dialect: Dialect,
+  tables: readonly Table[],
   { mayCreate = true }: { mayCreate?: boolean | undefined } = {},
 ): Verb<string[]> {
   if (dialect.migrationLock) yield* query(dialect.migrationLock);
@@ -47,9 +50,10 @@ export function* migrate(
     throw new SchemaRefused("no_schema", "The database is empty, but a hub has stored data in it.");
   assertNotNewer(version, stored);
   assertSame(stored);
+  if (version === 0) yield* create(dialect, tables);
   const contained =
     version === 0
-      ? []
+      ? migrations
       : stored.length > 0
         ? migrations.slice(0, stored.length)
         : yield* identify(dialect);
@@ -61,13 +65,7 @@ export function* migrate(
     );
   for (const { statements, onlyClustered, fill } of due) {
     if (!onlyClustered || dialect.CLUSTERED !== "")
-      for (const statement of statements)
-        yield* query(
-          statement.replaceAll(
-            /\b(TEXT|BLOB|CLUSTERED)\b/g,
-            (name) => dialect[name as Placeholder],
-          ),
-        );
+      for (const statement of statements) yield* query(translate(statement, dialect));
     if (fill) yield* fill();
   }
   if (version < migrations.length)
@@ -84,6 +82,19 @@ export function* migrate(
       .slice(stored.length),
   );
   return due.map((migration) => migration.name);
+}
+
+/** Replaces the placeholders of a migration by the engine's keywords. */
+export const translate = (
+  statement: string,
+  dialect: Pick<Dialect, "TEXT" | "BLOB" | "CLUSTERED">,
+): string =>
+  statement.replaceAll(/\b(TEXT|BLOB|CLUSTERED)\b/g, (name) => dialect[name as Placeholder]);
+
+function* create(dialect: Dialect, tables: readonly Table[]): Verb<void> {
+  const statements = tables.flatMap((table) => createStatements(table, dialect));
+  yield* renameLegacyTables(dialect, statements);
+  for (const statement of statements) yield* query(statement);
 }
 
 /** `IF NOT EXISTS` accepts a table of another program. */

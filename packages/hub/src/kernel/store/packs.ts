@@ -1,18 +1,7 @@
 import { concat, utf8 } from "../lib/bytes.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
+import type { Codec } from "./codec.ts";
 import type { Dialect, Value } from "./sql.ts";
-
-export interface Codec {
-  name: string;
-  /** The result shares no memory with the argument. */
-  encode(bytes: Uint8Array): Uint8Array;
-  /** Encodes a large payload in another thread. */
-  encodeLarge(bytes: Uint8Array): Promise<Uint8Array>;
-  /** `maxSize` is the size of the output buffer: the result has at most so many bytes. */
-  decode(bytes: Uint8Array, maxSize: number): Uint8Array;
-  /** Decodes a large payload in another thread. */
-  decodeLarge(bytes: Uint8Array, maxSize: number): Promise<Uint8Array>;
-}
 
 export const PACK_COLUMNS = ["tenant_id", "seq", "part", "codec", "events", "body"];
 

@@ -1,10 +1,4 @@
-/**
- * A verb is a method of the store. It is written once for all backends, as a generator that yields
- * SQL operations and returns its result. SQLite and Durable Objects run it synchronously; PostgreSQL
- * awaits the rows of each query. A verb that writes runs in one transaction, and no transaction
- * object leaves the store. See docs/decisions/0002-verbs-as-generators.md.
- */
-import type { Codec } from "./packs.ts";
+import type { Codec } from "./codec.ts";
 
 export type Value = string | number | null | Uint8Array;
 export type Row = Record<string, unknown>;

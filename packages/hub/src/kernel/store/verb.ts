@@ -3,6 +3,7 @@
  * it writes. The type of the store is inferred from these declarations; see store.ts in the root folder.
  */
 import type { MaybePromise } from "../lib/maybe-promise.ts";
+import type { Table } from "./schema.ts";
 import type { Dialect, Reads, Verb } from "./sql.ts";
 import { isStorageUnavailable } from "./storage-unavailable.ts";
 import type { StoreCache } from "./store-cache.ts";
@@ -17,6 +18,8 @@ export type Place = "registry" | "tenant" | "own" | "combined";
 /** The `this` of every verb. */
 export interface VerbContext {
   dialect: Dialect;
+  /** All tables of the database. */
+  tables: readonly Table[];
   cache: StoreCache;
 }
 

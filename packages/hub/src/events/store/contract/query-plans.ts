@@ -3,6 +3,7 @@
  * depends on the size of the page or the batch, not on the number of stored events.
  */
 
+import { tablesOf } from "../../../kernel/store/schema.ts";
 import type { Dialect, Verb } from "../../../kernel/store/sql.ts";
 import { createStoreCache } from "../../../kernel/store/store-cache.ts";
 import type { VerbContext } from "../../../kernel/store/verb.ts";
@@ -11,6 +12,7 @@ import { appendRequest, DAY, START, sampleEvents } from "./sample.ts";
 
 export const contextOf = (dialect: Dialect): VerbContext => ({
   dialect,
+  tables: tablesOf(storeDefinition),
   cache: createStoreCache(),
 });
 

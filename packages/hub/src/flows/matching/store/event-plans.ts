@@ -1,27 +1,21 @@
 /** Stores the verdicts of the triggers on new events, and the runs that the events start. */
+
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
 import type { NewEvent } from "../../../events/model.ts";
 import { PER_FULL_BYTE } from "../../../events/store/stored-size.ts";
+import { columnsOf } from "../../../kernel/store/schema.ts";
 import { type Dialect, insert, type Value, type Verb } from "../../../kernel/store/sql.ts";
 import type { LaneLimit } from "../../runs/model.ts";
 import { addRuns } from "../../runs/store/queue-runs.ts";
 import { markEventsPending, type updateEventStatus } from "../../runs/store/run-events.ts";
 import type { EndedRun } from "../../runs/store/run-usage.ts";
+import { flowTables } from "../../tables.ts";
 import type { PlannedVerdict, TrippedTrigger } from "../model.ts";
+import { matchingTables } from "../tables.ts";
 import { loadLoopGuard, type PlannedEvent } from "./breakers.ts";
 
-const VERDICT_COLUMNS = [
-  "tenant_id",
-  "event_id",
-  "flow_id",
-  "node_id",
-  "version",
-  "matched",
-  "reasons",
-  "run_id",
-];
-
-const FIRING_COLUMNS = ["flow_id", "node_id", "fired_at"];
+const VERDICT_COLUMNS = columnsOf(matchingTables.verdicts);
+const FIRING_COLUMNS = columnsOf(flowTables.trigger_firings);
 /** Updates a row at most once a second, so that a burst of events does not write it each time. */
 const LATER_FIRING =
   "ON CONFLICT (flow_id, node_id) DO UPDATE SET fired_at = excluded.fired_at " +
