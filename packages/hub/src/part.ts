@@ -3,6 +3,7 @@ import type { Hono } from "hono";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { LOCAL_TENANT } from "./kernel/access/scopes.ts";
 import { createHostCheck, type HostCheck } from "./kernel/http/host-check.ts";
+import type { OtherPage } from "./kernel/http/html-page.ts";
 import type { Route } from "./kernel/http/route.ts";
 import { createIds } from "./kernel/lib/ids.ts";
 import { createSeal, type Seal } from "./kernel/lib/seal.ts";
@@ -15,6 +16,8 @@ import type { Store } from "./store.ts";
 export interface Part {
   /** Routes of the HTTP API. */
   routes?: readonly Route[];
+  /** The pages among the routes that `mount` adds. */
+  pages?: readonly OtherPage[];
   /** Adds other routes, such as pages. */
   mount?(app: Hono): void;
   /** What the part adds to the MCP server `/mcp`. It is loaded when a client first calls the server. */

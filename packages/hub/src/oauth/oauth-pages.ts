@@ -12,6 +12,7 @@ import { allows, Denied } from "../kernel/access/authorizer.ts";
 import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
 import { type GrantedToken, scopesIn } from "../kernel/access/granted-scopes.ts";
 import { EVERY_TENANT } from "../kernel/access/scopes.ts";
+import { messagePage, reopenPage } from "../kernel/http/message-page.ts";
 import { deniedResponse } from "../kernel/http/problem-response.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
 import type { Store } from "../store.ts";
@@ -25,14 +26,7 @@ import { readForm, requireParam } from "./form.ts";
 import type { OAuthClient } from "./model.ts";
 import { formOf } from "./oauth-endpoints.ts";
 import { OAuthError } from "./oauth-error.ts";
-import {
-  CANNOT_ANSWER,
-  consentPage,
-  messagePage,
-  reopenPage,
-  returnPage,
-  userCodePage,
-} from "./oauth-html.ts";
+import { CANNOT_ANSWER, consentPage, returnPage, userCodePage } from "./oauth-html.ts";
 import { AUTHORIZE, DEVICE, issuerFor } from "./oauth-paths.ts";
 import { describeRedirect } from "./redirect-uris.ts";
 

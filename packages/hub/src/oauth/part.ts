@@ -2,6 +2,7 @@
 import type { Kernel, Part } from "../part.ts";
 import type { TokensPart } from "../tokens/part.ts";
 import { oauthGrantRoutes } from "./oauth-grant-routes.ts";
+import { oauthPages } from "./oauth-paths.ts";
 import { addOAuthRoutes } from "./oauth-routes.ts";
 
 export const createOAuthPart = (
@@ -9,6 +10,7 @@ export const createOAuthPart = (
   { tokens, authorizeRequest }: TokensPart,
 ): Part => ({
   routes: oauthGrantRoutes({ store, tokens, now: ports.timers.now }),
+  pages: oauthPages,
   mount(app) {
     addOAuthRoutes(app, {
       authorizeRequest,

@@ -4,6 +4,7 @@ import { methodNotAllowed } from "hono/method-not-allowed";
 import type { Denied } from "../kernel/access/authorizer.ts";
 import { evidenceOfRemoteOrigin } from "../kernel/http/check-request.ts";
 import { type HostCheck, isHttpsUrl } from "../kernel/http/host-check.ts";
+import type { OtherPage } from "../kernel/http/html-page.ts";
 import { createNonce, pageHeaders, STATIC_POLICY } from "../kernel/http/html-page.ts";
 import {
   deniedResponse,
@@ -22,6 +23,8 @@ export interface AppOptions {
   publicUrl?: string | undefined;
   /** The host name to which pages are redirected. Undefined: pages are served under every host name. */
   pageHost?: string | undefined;
+  /** The pages that the web UI does not serve. */
+  pages?: readonly OtherPage[];
   metrics: { contentType: string; text(): Promise<string> };
   /** Undefined if the metrics need no token. */
   authorizeMetrics?: ((request: Request) => Promise<Denied | undefined>) | undefined;
@@ -40,6 +43,7 @@ export function createHttpApp({
   checkHost,
   publicUrl,
   pageHost,
+  pages,
   metrics,
   authorizeMetrics,
   home,
@@ -78,7 +82,7 @@ export function createHttpApp({
   });
   if (pageHost !== undefined)
     app.use(async (c, next) => {
-      const address = pageAddress(c.req.raw, pageHost);
+      const address = pageAddress(c.req.raw, pageHost, pages);
       if (address === undefined) return next();
       c.header("cache-control", "no-store");
       return c.redirect(address);

@@ -35,6 +35,7 @@ export function createHttp(
     // Pages of a local hub redirect to `settings.host`. If people sign in with GitHub they do not, because
     // the callback URL of the App may have another host name.
     pageHost: settings.isPublic || people.signIn ? undefined : settings.host,
+    pages: parts.flatMap((part) => part.pages ?? []),
     metrics: ports.metrics,
     authorizeMetrics: settings.metricsNeedToken
       ? createAuthorizeMetrics({ authorizeRequest, tokens, tenancy: settings.tenancy })

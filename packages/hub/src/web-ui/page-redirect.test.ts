@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { issuerFor } from "../oauth/oauth-paths.ts";
+import { oauthPages } from "../oauth/oauth-paths.ts";
 import { pageAddress } from "./page-redirect.ts";
 
 const PAGE = { accept: "text/html,*/*" };
 const addressOf = (url: string, headers: Record<string, string> = PAGE, host = "127.0.0.1") =>
-  pageAddress(new Request(url, { headers }), host);
+  pageAddress(new Request(url, { headers }), host, oauthPages);
 
 it.each([
   ["http://localhost:4747/", "http://127.0.0.1:4747/"],
@@ -51,17 +51,5 @@ it("does not redirect programs, forms, requests through proxies, and pages under
     method: "POST",
     headers: PAGE,
   });
-  expect(pageAddress(form, "127.0.0.1")).toBeUndefined();
-});
-
-it("returns the issuer with the loopback name that the client uses, if it is the same hub", () => {
-  const hub = "http://127.0.0.1:4747";
-  expect(issuerFor("http://localhost:4747/mcp", hub)).toBe("http://localhost:4747");
-  expect(issuerFor("http://localhost:4748/mcp", hub)).toBe(hub);
-  expect(issuerFor("https://localhost:4747/mcp", hub)).toBe(hub);
-  expect(issuerFor("http://evil.example:4747/mcp", hub)).toBe(hub);
-  expect(issuerFor("http://localhost:4747/mcp", "http://192.168.0.7:4747")).toBe(
-    "http://192.168.0.7:4747",
-  );
-  expect(issuerFor(undefined, hub)).toBe(hub);
+  expect(pageAddress(form, "127.0.0.1", oauthPages)).toBeUndefined();
 });

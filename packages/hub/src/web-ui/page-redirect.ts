@@ -5,24 +5,28 @@
  */
 import { isLoopback } from "../kernel/http/addresses.ts";
 import { PROXY_HEADERS } from "../kernel/http/check-request.ts";
-import { AUTHORIZE, DEVICE } from "../oauth/oauth-paths.ts";
+import type { OtherPage } from "../kernel/http/html-page.ts";
 import { isReserved } from "./web-ui.ts";
 
-const OAUTH_PAGES = [AUTHORIZE, DEVICE];
-
-/** Returns the URL of the page under `host`; undefined if the request is not for a page, or already has this host. */
-export function pageAddress({ method, url, headers }: Request, host: string): string | undefined {
+/**
+ * Returns the URL of the page under `host`; undefined if the request is not for a page, or already has this host.
+ * `others` are the pages that the web UI does not serve.
+ */
+export function pageAddress(
+  { method, url, headers }: Request,
+  host: string,
+  others: readonly OtherPage[] = [],
+): string | undefined {
   if (method !== "GET" || !headers.get("accept")?.includes("text/html")) return undefined;
   // Behind a proxy, the browser may be on another machine.
   if (PROXY_HEADERS.some((name) => headers.has(name))) return undefined;
   const page = new URL(url);
-  if (!OAUTH_PAGES.includes(page.pathname) && isReserved(page.pathname)) return undefined;
+  const other = others.find(({ path }) => path === page.pathname);
+  if (!other && isReserved(page.pathname)) return undefined;
   const { origin } = page;
   if (!isLoopback(page.hostname)) return undefined;
   page.hostname = host.includes(":") ? `[${host}]` : host;
   if (page.origin === origin) return undefined;
-  // `resource` defaults to the origin that the client uses, which the redirect would change.
-  if (page.pathname === AUTHORIZE && !page.searchParams.has("resource"))
-    page.searchParams.set("resource", origin);
+  other?.onRedirect?.(page, origin);
   return page.href;
 }

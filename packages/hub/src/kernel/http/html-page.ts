@@ -22,3 +22,10 @@ export const policyWith = (imageOrigins: readonly string[]) =>
 export const STATIC_POLICY = "default-src 'none'";
 
 export const NO_SNIFF = { "x-content-type-options": "nosniff" };
+
+/** A page that the web UI does not serve. */
+export interface OtherPage {
+  path: string;
+  /** Changes the address to which the page is redirected. `origin`: that of the request. */
+  onRedirect?(page: URL, origin: string): void;
+}
