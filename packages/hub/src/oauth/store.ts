@@ -72,9 +72,7 @@ export const getOAuthGrant = read("registry", function* (id: string): Verb<OAuth
   return row && toGrant(row);
 });
 
-export const findPendingGrant = read("registry", function* (userCode: string, now: number): Verb<
-  OAuthGrant | undefined
-> {
+export const findPendingGrant = read("registry", function* (userCode: string, now: number) {
   const row = yield* first<GrantRow>(
     `${SELECT_GRANT} WHERE user_code = ? AND status = 'pending' AND expires_at > ?`,
     [userCode, now],
@@ -193,9 +191,7 @@ function* issueToken(
 }
 
 /** Finds the grant of a refresh token; see `Redemption.family_hash`. */
-export const findGrantByFamily = read("registry", function* (familyHash: string): Verb<
-  OAuthGrant | undefined
-> {
+export const findGrantByFamily = read("registry", function* (familyHash: string) {
   const row = yield* first<GrantRow>(`${SELECT_GRANT} WHERE family_hash = ?`, [familyHash]);
   return row && toGrant(row);
 });

@@ -175,9 +175,7 @@ function mergeAttempt(
 }
 
 /** The open redeliveries that are due, in the order of `next_at`. */
-export const dueRedeliveries = read("registry", function* (now: number, limit: number): Verb<
-  Redelivery[]
-> {
+export const dueRedeliveries = read("registry", function* (now: number, limit: number) {
   return yield* query<Redelivery>(
     `SELECT ${COLUMNS} FROM github_redeliveries WHERE state = 'open' AND next_at <= ? ORDER BY next_at, guid LIMIT ?`,
     [now, limit],

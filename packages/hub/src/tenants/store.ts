@@ -49,9 +49,7 @@ export const getTenant = read("combined", function* (id: string): Verb<Tenant | 
   return row && toTenant(row);
 });
 
-export const listTenants = read("combined", function* (after: string, limit: number): Verb<
-  Tenant[]
-> {
+export const listTenants = read("combined", function* (after: string, limit: number) {
   const rows = yield* query<TenantRow>(
     `SELECT ${TENANT_FIELDS} FROM tenants WHERE id > ? AND ${EXISTS} ORDER BY id LIMIT ?`,
     [after, limit],
@@ -112,9 +110,7 @@ const MAY_REPLACE = {
   removed: "excluded.version >= installations.version AND installations.removed_at IS NULL",
 };
 
-export const findInstallation = read("registry", function* (id: string): Verb<
-  Installation | undefined
-> {
+export const findInstallation = read("registry", function* (id: string) {
   return yield* first<Installation>(`${SELECT_INSTALLATIONS} WHERE id = ?`, [id]);
 });
 

@@ -3,7 +3,7 @@
 import { lockOrCreateTenants } from "../../kernel/store/lock-tenants.ts";
 import { type Dialect, first, query, type Verb } from "../../kernel/store/sql.ts";
 import { read, write } from "../../kernel/store/verb.ts";
-import type { Connection, Offers } from "../model.ts";
+import type { Connection } from "../model.ts";
 import { expireTokensOfConnection } from "./callback-tokens.ts";
 import {
   CONNECTION_FIELDS,
@@ -137,9 +137,7 @@ export const deleteConnection = write(
 );
 
 /** Undefined if the connection does not exist or is marked as deleted. */
-export const getConnection = read("tenant", function* (tenant: string, id: string): Verb<
-  Connection | undefined
-> {
+export const getConnection = read("tenant", function* (tenant: string, id: string) {
   const row = yield* first<ConnectionRow>(
     `SELECT ${CONNECTION_FIELDS} FROM connections WHERE id = ? AND tenant_id = ? AND deleted = 0`,
     [id, tenant],
@@ -158,9 +156,7 @@ export const listConnections = read(
   },
 );
 
-export const getOffers = read("tenant", function* (tenant: string, id: string): Verb<
-  Offers | undefined
-> {
+export const getOffers = read("tenant", function* (tenant: string, id: string) {
   return (yield* getConnection.call(this, tenant, id)) && (yield* readOffers(id));
 });
 

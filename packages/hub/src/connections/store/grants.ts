@@ -6,9 +6,7 @@ import { read, write } from "../../kernel/store/verb.ts";
 import type { ConnectionGrant, PendingAuthorization } from "../model.ts";
 import { lockConnection, makeDue } from "./connection-rows.ts";
 
-export const getGrant = read("tenant", function* (tenant: string, connection: string): Verb<
-  ConnectionGrant | undefined
-> {
+export const getGrant = read("tenant", function* (tenant: string, connection: string) {
   return yield* first<ConnectionGrant>(
     "SELECT sealed, error, version FROM connection_grants WHERE connection_id = ? AND tenant_id = ?",
     [connection, tenant],

@@ -110,9 +110,7 @@ export const removeSubscription = write(
 );
 
 /** Renews the leases of `by`, and leases free subscriptions. Returns the ids of both. */
-export const leaseSubscriptions = write("own", function* ({ by, now, until, limit }: Lease): Verb<
-  string[]
-> {
+export const leaseSubscriptions = write("own", function* ({ by, now, until, limit }: Lease) {
   // An expired lease is not renewed: another process may be about to lease the subscription.
   const renewed = yield* query<{ id: string }>(
     "UPDATE subscriptions SET leased_until = ? WHERE leased_by = ? AND leased_until > ? RETURNING id",

@@ -59,9 +59,7 @@ function toSources(rows: readonly SourceRow[]): SourceEndpoint[] {
   return [...sources.values()];
 }
 
-export const findSource = read("registry", function* (key: string): Verb<
-  SourceEndpoint | undefined
-> {
+export const findSource = read("registry", function* (key: string) {
   return toSources(
     yield* query<SourceRow>(`${SELECT_SOURCE} WHERE s.key = ? ${ORDER_BY_AGE}`, [key]),
   )[0];

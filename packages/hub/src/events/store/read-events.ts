@@ -154,9 +154,7 @@ export const findExternalIds = read(
   },
 );
 
-export const getEvent = read("tenant", function* (tenant: string, id: string): Verb<
-  EventRow | undefined
-> {
+export const getEvent = read("tenant", function* (tenant: string, id: string) {
   const row = yield* first<StoredRow>(
     `SELECT ${EVENT_FIELDS} FROM events WHERE id = ? AND tenant_id = ?`,
     [id, tenant],

@@ -15,10 +15,8 @@ export const putSecret = write(
   },
 );
 
-export const listSecretNames = read("tenant", function* (tenant: string): Verb<
-  { name: string; created_at: number; updated_at: number }[]
-> {
-  return yield* query(
+export const listSecretNames = read("tenant", function* (tenant: string) {
+  return yield* query<{ name: string; created_at: number; updated_at: number }>(
     "SELECT name, created_at, updated_at FROM secrets WHERE tenant_id = ? ORDER BY name",
     [tenant],
   );

@@ -29,9 +29,7 @@ export const createApp = write("tenant", function* (app: StoredApp): Verb<boolea
   return true;
 });
 
-export const getApp = read("tenant", function* (tenant: string, slug: string): Verb<
-  StoredApp | undefined
-> {
+export const getApp = read("tenant", function* (tenant: string, slug: string) {
   const row = yield* first<AppRow>(
     `SELECT ${APP_FIELDS} FROM apps WHERE tenant_id = ? AND slug = ?`,
     [tenant, slug],

@@ -100,9 +100,7 @@ export const editFlow = write(
  * `plan` receives the app's flows. A deleted flow with the same id is restored. An id that
  * belongs to a flow of another app or tenant is an error, unless the plan has a `fallbackId`.
  */
-export const saveFlows = write("tenant", function* (app: StoredApp, plan: PlanFlows): Verb<
-  StoredFlow[]
-> {
+export const saveFlows = write("tenant", function* (app: StoredApp, plan: PlanFlows) {
   const { tenant, slug, updated_at: at } = app;
   yield* createApp.call(this, app);
   yield* lockApp(this.dialect, tenant, slug);
@@ -379,9 +377,7 @@ export const rollBackFlow = write(
 );
 
 /** The published versions, the newest first. */
-export const listVersions = read("tenant", function* (tenant: string, id: string): Verb<
-  FlowVersion[]
-> {
+export const listVersions = read("tenant", function* (tenant: string, id: string) {
   return yield* query<FlowVersion>(
     "SELECT v.version, v.note, v.created_by, v.created_at FROM flow_versions v JOIN flows f ON f.id = v.flow_id " +
       "WHERE v.flow_id = ? AND v.version > 0 AND f.tenant_id = ? ORDER BY v.version DESC",

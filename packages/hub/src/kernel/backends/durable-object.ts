@@ -73,6 +73,7 @@ export function openDurableObject<Definition extends object>(
     ...bindVerbs(
       definition,
       { dialect, tables, cache: createStoreCache() },
+      // A claimed run may block the object until it is killed. Only a durable claim counts its deaths.
       { run: async (verb) => run(verb), sync: () => storage.sync() },
     ),
     async measureSize() {

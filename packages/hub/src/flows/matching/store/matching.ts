@@ -176,9 +176,7 @@ function* findStale(
 }
 
 /** Stores verdicts and runs of events in one transaction, and returns one result per event. */
-export const finishMatching = write("own", function* (finished: readonly FinishedMatching[]): Verb<
-  MatchingResult[]
-> {
+export const finishMatching = write("own", function* (finished: readonly FinishedMatching[]) {
   const { dialect } = this;
   const heads = yield* lockTenants(
     dialect,
@@ -274,9 +272,7 @@ export const moveMatching = write(
 );
 
 /** The triggers that are not compared with the event yet. */
-export const listDeferred = read("tenant", function* (tenant: string, event: string): Verb<
-  TriggerKey[]
-> {
+export const listDeferred = read("tenant", function* (tenant: string, event: string) {
   const row = yield* first<{ triggers: string }>(
     "SELECT triggers FROM matching_events WHERE tenant_id = ? AND event_id = ?",
     [tenant, event],

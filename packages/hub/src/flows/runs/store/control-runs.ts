@@ -2,7 +2,7 @@
 
 import { type Dialect, first, notify, query, type Verb } from "../../../kernel/store/sql.ts";
 import { write } from "../../../kernel/store/verb.ts";
-import { openStepError, type Run, TERMINAL_STATUSES } from "../model.ts";
+import { openStepError, TERMINAL_STATUSES } from "../model.ts";
 import { cancelCalledRuns } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { notifyEnded } from "./notify-ended.ts";
@@ -16,9 +16,7 @@ import { type CountedRun, countEnded, discountRuns, SET_STORED } from "./run-usa
  * Cancels the run; if a worker executes it, requests the cancellation. Returns the run
  * as `previewRun` does; undefined if it has ended or does not exist.
  */
-export const cancelRun = write("tenant", function* (tenant: string, id: string, at: number): Verb<
-  Run | undefined
-> {
+export const cancelRun = write("tenant", function* (tenant: string, id: string, at: number) {
   const { dialect } = this;
   const row = yield* lockRun(dialect, tenant, id);
   if (!row || TERMINAL_STATUSES.includes(row.status)) return undefined;
@@ -48,9 +46,7 @@ export const cancelRun = write("tenant", function* (tenant: string, id: string, 
  * Continues a failed or cancelled run at the steps that failed or did not end. Other steps are not
  * repeated. Returns the run as `previewRun` does; undefined if it does not exist or has another status.
  */
-export const retryRun = write("tenant", function* (tenant: string, id: string, at: number): Verb<
-  Run | undefined
-> {
+export const retryRun = write("tenant", function* (tenant: string, id: string, at: number) {
   const row = yield* lockRun(this.dialect, tenant, id);
   if (row?.status !== "failed" && row?.status !== "cancelled") return undefined;
   if (row.worker === REMOVED_BY_RETENTION) return undefined;

@@ -50,9 +50,7 @@ const MAX_GATHERED_CHARS = 200_000;
  * Queues runs for any worker. Returns one id for each: of the new run, of the existing run with the
  * same key, or of the run that gathered the input. Null if the run was skipped; see `WhenFull`.
  */
-export const queueRuns = write("combined", function* (runs: readonly NewRun[]): Verb<
-  (string | null)[]
-> {
+export const queueRuns = write("combined", function* (runs: readonly NewRun[]) {
   const { dialect } = this;
   const [earliest] = runs;
   if (!earliest) return [];
@@ -145,9 +143,7 @@ export function* addRuns(
 }
 
 /** Stores a run and claims it for the caller. Undefined if a run with the same key exists. */
-export const startRun = write("own", function* (immediateRun: ImmediateRun, lease: RunLease): Verb<
-  ClaimedRun | undefined
-> {
+export const startRun = write("own", function* (immediateRun: ImmediateRun, lease: RunLease) {
   const { dialect } = this;
   const run: NewRun = { ...immediateRun, due_at: lease.now, limit: undefined, gather: undefined };
   if (run.key !== undefined) {

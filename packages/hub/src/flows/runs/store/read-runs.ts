@@ -47,9 +47,7 @@ export const getRun = read("tenant", function* (tenant: string, id: string): Ver
 });
 
 /** Like `getRun`, with a `Preview` in place of a large input or output, and without `gathered`. */
-export const previewRun = read("tenant", function* (tenant: string, id: string): Verb<
-  Run | undefined
-> {
+export const previewRun = read("tenant", function* (tenant: string, id: string) {
   const row = yield* first<RunPreviewRow>(
     `SELECT ${RUN_PREVIEW_FIELDS} FROM runs WHERE id = ? AND tenant_id = ?`,
     [id, tenant],
@@ -57,9 +55,7 @@ export const previewRun = read("tenant", function* (tenant: string, id: string):
   return row && toRunPreview(row);
 });
 
-export const findRun = read("tenant", function* (tenant: string, key: string): Verb<
-  Run | undefined
-> {
+export const findRun = read("tenant", function* (tenant: string, key: string) {
   const row = yield* first<RunRow>(
     `SELECT ${RUN_FIELDS} FROM runs WHERE tenant_id = ? AND run_key = ?`,
     [tenant, key],
@@ -154,9 +150,7 @@ export const listRunSummaries = read("tenant", function* (wanted: RunQuery): Ver
 });
 
 /** Returns the newest run of each flow that has runs. */
-export const lastRuns = read("tenant", function* (tenant: string, flows: readonly string[]): Verb<
-  RunSummary[]
-> {
+export const lastRuns = read("tenant", function* (tenant: string, flows: readonly string[]) {
   const runs: string[] = [];
   for (const { list, params } of inLists(flows, this.dialect, 2))
     for (const { run } of yield* query<{ run: string | null }>(

@@ -59,9 +59,7 @@ interface ReleasedRun {
 }
 
 /** `lost`: the progress was not saved, because the claim is no longer valid or the run has ended. */
-export const saveProgress = write("own", function* (batch: readonly RunProgress[]): Verb<
-  ("saved" | "lost")[]
-> {
+export const saveProgress = write("own", function* (batch: readonly RunProgress[]) {
   const { dialect } = this;
   yield* insertStarted(batch.flatMap(({ start }) => start ?? []));
   const leased = yield* lockLeased(dialect, batch);
