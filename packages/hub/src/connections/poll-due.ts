@@ -8,7 +8,8 @@ import type { Store } from "../store.ts";
 import { messageOfError } from "./configure-outcome.ts";
 import type { SubscriptionResult, TriggerSubscription } from "./model.ts";
 import { isPolled } from "./plan-configure.ts";
-import { type PollOptions, pollSubscription } from "./poll-subscription.ts";
+import { pollSubscription } from "./poll-subscription.ts";
+import type { PollOptions } from "./polled-events.ts";
 import { LeaseLost, type ReconcileRequest } from "./reconcile.ts";
 import { failedResult, type ReconcileContext } from "./subscription-results.ts";
 

@@ -9,7 +9,7 @@ import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { ToolAnswer } from "./connections.ts";
-import type { Poll } from "./poll-subscription.ts";
+import type { Poll } from "./polled-events.ts";
 import { appendPolled, type PolledEvent } from "./polled-events.ts";
 import { hashKey, MAX_KEYS, readKeys, writeKeys } from "./seen-keys.ts";
 import { itemsOf } from "./tool-items.ts";

@@ -1,6 +1,5 @@
-/** Appends the events that a poll has found. They are matched like events of callbacks. */
-import { MAX_ID, MAX_TIMESTAMP, MAX_TYPE } from "@signalbox/contract/event-limits.ts";
-import { isObject, type Json } from "@signalbox/rules/json.ts";
+/** What a poll gets and returns; appends the events that it has found. They are matched like events of callbacks. */
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { toEvent } from "../events/callback/callback-event.ts";
 import type { AppendRequest, AppendResult, NewEvent } from "../events/model.ts";
 import { textProblem } from "../kernel/http/check-text.ts";
@@ -9,6 +8,9 @@ import { isRejection } from "../kernel/http/ingest-outcome.ts";
 import { utf8 } from "../kernel/lib/bytes.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 import type { TriggerSubscription } from "./model.ts";
+import { MAX_ID, MAX_TIMESTAMP, MAX_TYPE } from "@signalbox/contract/event-limits.ts";
+import type { Connection, Offers } from "../kernel/store/connection-store.ts";
+import type { Connections } from "./connections.ts";
 
 export interface PolledEvent {
   /** The id that the server gave to the event. If a connection returns an id again, it is not stored again. */
@@ -23,6 +25,37 @@ export interface AppendPolledOptions {
   newId: () => string;
   now: () => number;
 }
+
+export interface PollOptions extends AppendPolledOptions {
+  connections: Pick<Connections, "callTool" | "request">;
+}
+
+export interface PolledConnection {
+  connection: Connection;
+  offers: Offers;
+}
+
+interface PollRun {
+  signal: AbortSignal;
+  /** Saves a position whose events are stored. */
+  save(position: JsonObject): Promise<void>;
+}
+
+interface PollResult {
+  position: JsonObject;
+  /** The delay until the next poll. */
+  nextMs: number;
+  /** A problem that does not stop the poll. */
+  notice: string | undefined;
+}
+
+/** Throws if the poll has failed. */
+export type Poll = (
+  options: PollOptions,
+  polled: PolledConnection,
+  subscription: TriggerSubscription,
+  run: PollRun,
+) => Promise<PollResult>;
 
 const BATCH = 100;
 const MAX_BYTES = 1024 * 1024;

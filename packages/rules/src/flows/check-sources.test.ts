@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../json.ts";
-import type { ToolContext } from "./check-tools.ts";
+import type { ToolContext } from "./node-schemas.ts";
 import type { ConnectionTrigger } from "./node-type.ts";
 import { nodeTypes } from "./nodes/index.ts";
 import { testFlow, testNode } from "./test-flow.ts";

@@ -8,17 +8,12 @@ import { isObject, type Json, type JsonObject } from "../json.ts";
 import { looselyEquals, numberOf } from "../match/loosely-equals.ts";
 import { readParam } from "../match/param.ts";
 import { parsePath } from "../match/path.ts";
-import {
-  connectionWarning,
-  listNames,
-  type ToolContext,
-  type ToolFindings,
-  withDefinitions,
-} from "./check-tools.ts";
+import { connectionWarning, listNames, type ToolFindings, withDefinitions } from "./check-tools.ts";
 import { allowedValues, declaredParams } from "./declared-params.ts";
 import { type Finding, nodeFinding, type WarningCode } from "./finding.ts";
 import { writePath } from "./issues.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
+import type { ToolContext } from "./node-schemas.ts";
 import type { ConnectionTrigger, EventSelection, NodeRegistry } from "./node-type.ts";
 import type { ResolvedFlow } from "./resolved-flow.ts";
 import { schemaAt } from "./schema-path.ts";

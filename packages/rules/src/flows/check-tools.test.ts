@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonSchema } from "../json.ts";
-import type { ToolContext } from "./check-tools.ts";
+import type { ToolContext } from "./node-schemas.ts";
 import { nodeTypes } from "./nodes/index.ts";
 import { outputSchemaOf } from "./output-schema.ts";
 import { testFlow, testNode, testTool } from "./test-flow.ts";

@@ -7,39 +7,13 @@ import { isObject, type Json, type JsonObject, type JsonSchema } from "../json.t
 import { type ErrorCode, type Finding, nodeFinding, type WarningCode } from "./finding.ts";
 import { writePath } from "./issues.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
-import type {
-  ConnectionTool,
-  ConnectionTrigger,
-  NodeDefinition,
-  NodeRegistry,
-  ToolUse,
-} from "./node-type.ts";
+import { findTool, type KnownConnection, type ToolContext } from "./node-schemas.ts";
+import type { NodeDefinition, NodeRegistry, ToolUse } from "./node-type.ts";
 import { referencesIn } from "./references.ts";
 import type { ResolvedFlow } from "./resolved-flow.ts";
-import type { SchemaError } from "./schema-errors.ts";
 import { resolveReference } from "./schema-path.ts";
 import { splitParameters } from "./split-parameters.ts";
 import type { SchemaCheck } from "./validate-schema.ts";
-
-/** A connection with the tools and triggers that its server listed last. */
-export interface KnownConnection {
-  name: string;
-  /** The tools by name; undefined if the connection was never checked successfully. */
-  tools: ReadonlyMap<string, ConnectionTool> | undefined;
-  /** The triggers by type; undefined if the connection was never checked successfully. */
-  triggers: ReadonlyMap<string, ConnectionTrigger> | undefined;
-  /** Why the last check failed; null if it succeeded. */
-  error: string | null;
-}
-
-export interface ToolContext {
-  /** The connections that the flow uses, by id. */
-  connections: ReadonlyMap<string, KnownConnection>;
-  /** The sources of events that are not connections: kinds such as `github`, endpoints, and flows. */
-  senders: ReadonlySet<string>;
-  /** A validation can take unbounded time, so the caller validates beforehand: see `argumentChecks`. */
-  findError(check: SchemaCheck): SchemaError | undefined;
-}
 
 type Keys = readonly (string | number)[];
 
@@ -62,11 +36,6 @@ export const connectionsIn = (
       usesIn(node, registry.get(node.type)).map(({ connection }) => connection),
     ),
   );
-
-export const findTool = (
-  { connections }: Pick<ToolContext, "connections">,
-  { connection, tool }: ToolUse,
-): ConnectionTool | undefined => connections.get(connection)?.tools?.get(tool?.name ?? "");
 
 /** Returns the validations whose results `checkTools` looks up with `findError`. */
 export const argumentChecks = (

@@ -3,7 +3,12 @@
  * a job: in a sandbox, with limits of time and memory. If a program fails, its result is an error.
  */
 import type { MaybeLarge, MixedJson } from "../large-json.ts";
-import type { Selection } from "./select.ts";
+
+export interface Selection {
+  paths: readonly (readonly (string | number)[])[];
+  /** The limit for all values together, as JSON. */
+  maxBytes: number;
+}
 
 /** `job` is the name of the job. To add one, add a member here and its function in the hub's flows/jobs.ts. */
 type Program =

@@ -1,11 +1,43 @@
 /** Derives the output schemas of a flow's nodes, as far as they are known before the flow runs. */
 import { isObject, type JsonSchema } from "../json.ts";
-import { findTool, type ToolContext } from "./check-tools.ts";
 import type { Graph } from "./graph.ts";
 import type { FlowEdge, FlowNode } from "./model.ts";
-import { ERROR_PORT, type NodeDefinition } from "./node-type.ts";
+import {
+  type ConnectionTool,
+  type ConnectionTrigger,
+  ERROR_PORT,
+  type NodeDefinition,
+  type ToolUse,
+} from "./node-type.ts";
+import type { SchemaError } from "./schema-errors.ts";
 import { schemaAt } from "./schema-path.ts";
 import { splitParameters } from "./split-parameters.ts";
+import type { SchemaCheck } from "./validate-schema.ts";
+
+/** A connection with the tools and triggers that its server listed last. */
+export interface KnownConnection {
+  name: string;
+  /** The tools by name; undefined if the connection was never checked successfully. */
+  tools: ReadonlyMap<string, ConnectionTool> | undefined;
+  /** The triggers by type; undefined if the connection was never checked successfully. */
+  triggers: ReadonlyMap<string, ConnectionTrigger> | undefined;
+  /** Why the last check failed; null if it succeeded. */
+  error: string | null;
+}
+
+export interface ToolContext {
+  /** The connections that the flow uses, by id. */
+  connections: ReadonlyMap<string, KnownConnection>;
+  /** The sources of events that are not connections: kinds such as `github`, endpoints, and flows. */
+  senders: ReadonlySet<string>;
+  /** A validation can take unbounded time, so the caller validates beforehand: see `argumentChecks`. */
+  findError(check: SchemaCheck): SchemaError | undefined;
+}
+
+export const findTool = (
+  { connections }: Pick<ToolContext, "connections">,
+  { connection, tool }: ToolUse,
+): ConnectionTool | undefined => connections.get(connection)?.tools?.get(tool?.name ?? "");
 
 export interface NodeSchemasOptions {
   nodes: readonly FlowNode[];

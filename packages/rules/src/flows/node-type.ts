@@ -16,7 +16,6 @@ import { issuesOf } from "./issues.ts";
 import type { GuardedFetch } from "./outbound.ts";
 import type { Parameter } from "./parameters.ts";
 import type { Poll } from "./poll.ts";
-import type { Scope } from "./render.ts";
 import type { MisfirePolicy } from "./schedule.ts";
 import type { Reference } from "./template.ts";
 
@@ -65,6 +64,16 @@ export interface NodeInput {
   /** The input port of this node. */
   port: string;
   output: MixedJson;
+}
+
+/** The values that templates and code can use, except secrets. */
+export interface Scope {
+  trigger?: MixedJson;
+  /** The outputs by slug. They have their own object, because a slug can have almost any name. */
+  nodes: Readonly<Record<string, MixedJson>>;
+  /** Set only inside a loop, like `index`. */
+  item?: MixedJson;
+  index?: MixedJson;
 }
 
 /** The data and services that a node can use. */

@@ -4,14 +4,8 @@ import { z } from "zod";
 import type { Json } from "../json.ts";
 import { LargeJson } from "../large-json.ts";
 import { Permanent } from "./errors.ts";
-import { defineNode } from "./node-type.ts";
-import {
-  type FindSelected,
-  type LargeReference,
-  renderConfig,
-  renderTemplate,
-  type Scope,
-} from "./render.ts";
+import { defineNode, type Scope } from "./node-type.ts";
+import { type FindSelected, type LargeReference, renderConfig, renderTemplate } from "./render.ts";
 import { parseTemplate } from "./template.ts";
 
 const scope: Scope = {

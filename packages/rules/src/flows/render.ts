@@ -10,7 +10,7 @@ import { isWithin } from "../match/path.ts";
 import { writeShared } from "../write-shared.ts";
 import { Permanent } from "./errors.ts";
 import { writePath } from "./issues.ts";
-import type { NodeDefinition } from "./node-type.ts";
+import type { NodeDefinition, Scope } from "./node-type.ts";
 import {
   parseTemplate,
   type Reference,
@@ -20,15 +20,6 @@ import {
 } from "./template.ts";
 import { mapTexts } from "./walk.ts";
 
-/** The values that templates and code can use, except secrets. */
-export interface Scope {
-  trigger?: MixedJson;
-  /** The outputs by slug. They have their own object, because a slug can have almost any name. */
-  nodes: Readonly<Record<string, MixedJson>>;
-  /** Set only inside a loop, like `index`. */
-  item?: MixedJson;
-  index?: MixedJson;
-}
 type Secrets = Readonly<Record<string, string>>;
 
 /** A path into large JSON. */

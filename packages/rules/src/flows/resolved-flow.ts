@@ -2,10 +2,9 @@
 import { isObject, type JsonSchema } from "../json.ts";
 import { isWithin } from "../match/path.ts";
 import type { FindAnalysis } from "./analyze-expression.ts";
-import type { ToolContext } from "./check-tools.ts";
 import { type Graph, graphOf, reachableFrom } from "./graph.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "./model.ts";
-import { createNodeSchemas } from "./node-schemas.ts";
+import { createNodeSchemas, type ToolContext } from "./node-schemas.ts";
 import { ERROR_PORT, type NodeDefinition, type NodeRegistry } from "./node-type.ts";
 import type { SkipField } from "./references.ts";
 import { splitParameters } from "./split-parameters.ts";

@@ -5,14 +5,8 @@
 import type { Json } from "../json.ts";
 import { jsonBytes } from "../json-bytes.ts";
 import { memberOf } from "../json-member.ts";
-import type { SerializedResult } from "./evaluation.ts";
+import type { Selection, SerializedResult } from "./evaluation.ts";
 import { writePath } from "./issues.ts";
-
-export interface Selection {
-  paths: readonly (readonly (string | number)[])[];
-  /** The limit for all values together, as JSON. */
-  maxBytes: number;
-}
 
 /**
  * The `parts` are the values, in the order of the paths; undefined for a path without a value. The

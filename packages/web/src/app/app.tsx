@@ -1,6 +1,6 @@
 import { QueryClientProvider } from "@tanstack/react-query";
 import { Tooltip } from "radix-ui";
-import { Suspense, useState } from "react";
+import { type ComponentType, type LazyExoticComponent, lazy, Suspense, useState } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 import { chosenTenant, hasLostTenant, needsTenant } from "../api/tenant.ts";
 import { ButtonLink } from "../ui/button.tsx";
@@ -12,12 +12,39 @@ import { AdminsOnly } from "./admins-only.tsx";
 import { LostTenantPage } from "./lost-tenant-page.tsx";
 import { NoTenantPage } from "./no-tenant-page.tsx";
 import { PageBoundary } from "./page-boundary.tsx";
-import { ROUTES } from "./pages.tsx";
 import { queryClient } from "./query-client.ts";
 import { useIsAdmin, useSession } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { SignInPage } from "./sign-in-page.tsx";
 import { TenantPage } from "./tenant-page.tsx";
+
+type Lazy = LazyExoticComponent<ComponentType>;
+
+/** Each path is a pattern of wouter. The first that matches is used. Every page is a lazy chunk. */
+const ROUTES: readonly { path: string; page: Lazy; needsAdmin?: true }[] = [
+  { path: "/inbox/:event?", page: lazy(() => import("../inbox/inbox-page.tsx")) },
+  { path: "/flows", page: lazy(() => import("../flows/flows-page.tsx")), needsAdmin: true },
+  { path: "/flows/:flow", page: lazy(() => import("../canvas/canvas-page.tsx")), needsAdmin: true },
+  { path: "/runs", page: lazy(() => import("../runs/runs-page.tsx")) },
+  { path: "/runs/:run", page: lazy(() => import("../runs/run-page.tsx")) },
+  {
+    path: "/connections/authorized",
+    page: lazy(() => import("../connections/authorized-page.tsx")),
+    needsAdmin: true,
+  },
+  {
+    path: "/connections/:connection?",
+    page: lazy(() => import("../connections/connections-page.tsx")),
+    needsAdmin: true,
+  },
+  { path: "/sources", page: lazy(() => import("../sources/sources-page.tsx")), needsAdmin: true },
+  {
+    path: "/settings/:section?",
+    page: lazy(() => import("../settings/settings-page.tsx")),
+    needsAdmin: true,
+  },
+  { path: "/connect", page: lazy(() => import("../connect/connect-page.tsx")) },
+];
 
 export function App() {
   return (

@@ -1,4 +1,4 @@
-/** The pages of the navigation, and the routes. Every page is a lazy chunk. */
+/** The pages of the navigation. */
 import {
   Bot,
   Inbox,
@@ -9,7 +9,6 @@ import {
   Webhook,
   Workflow,
 } from "lucide-react";
-import { type ComponentType, type LazyExoticComponent, lazy } from "react";
 
 export interface NavPage {
   path: string;
@@ -40,31 +39,3 @@ export const CONNECT_PAGE: NavPage = {
   icon: Bot,
   key: "a",
 };
-
-type Lazy = LazyExoticComponent<ComponentType>;
-
-/** Each path is a pattern of wouter. The first that matches is used. */
-export const ROUTES: readonly { path: string; page: Lazy; needsAdmin?: true }[] = [
-  { path: "/inbox/:event?", page: lazy(() => import("../inbox/inbox-page.tsx")) },
-  { path: "/flows", page: lazy(() => import("../flows/flows-page.tsx")), needsAdmin: true },
-  { path: "/flows/:flow", page: lazy(() => import("../canvas/canvas-page.tsx")), needsAdmin: true },
-  { path: "/runs", page: lazy(() => import("../runs/runs-page.tsx")) },
-  { path: "/runs/:run", page: lazy(() => import("../runs/run-page.tsx")) },
-  {
-    path: "/connections/authorized",
-    page: lazy(() => import("../connections/authorized-page.tsx")),
-    needsAdmin: true,
-  },
-  {
-    path: "/connections/:connection?",
-    page: lazy(() => import("../connections/connections-page.tsx")),
-    needsAdmin: true,
-  },
-  { path: "/sources", page: lazy(() => import("../sources/sources-page.tsx")), needsAdmin: true },
-  {
-    path: "/settings/:section?",
-    page: lazy(() => import("../settings/settings-page.tsx")),
-    needsAdmin: true,
-  },
-  { path: "/connect", page: lazy(() => import("../connect/connect-page.tsx")) },
-];

@@ -9,8 +9,7 @@ import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { plural } from "../ui/format.ts";
-import { toasts } from "../ui/toast.tsx";
-import { downloadFlow } from "./flow-card.tsx";
+import { toastError, toasts } from "../ui/toast.tsx";
 
 export function DeleteFlowDialog({ flow, onClose }: { flow: FlowItem; onClose: () => void }) {
   const remove = useMutation({
@@ -53,4 +52,19 @@ export function DeleteFlowDialog({ flow, onClose }: { flow: FlowItem; onClose: (
       {remove.error && <ErrorState error={remove.error} compact />}
     </Dialog>
   );
+}
+
+/** Downloads the flow as a JSON file that can be imported again. */
+export async function downloadFlow(flow: Pick<FlowItem, "id" | "name">): Promise<void> {
+  try {
+    const exported = await api.get<unknown>(path`/api/flows/${flow.id}/export`);
+    const blob = new Blob([JSON.stringify(exported, null, 2)], { type: "application/json" });
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = `${flow.name.replaceAll(/[^\w-]+/g, "-")}.json`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  } catch (error) {
+    toastError(error);
+  }
 }

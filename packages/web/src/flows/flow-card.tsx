@@ -22,7 +22,7 @@ import { Menu } from "../ui/menu.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { AttentionMark } from "./attention-mark.tsx";
-import { DeleteFlowDialog } from "./delete-flow-dialog.tsx";
+import { DeleteFlowDialog, downloadFlow } from "./delete-flow-dialog.tsx";
 import { attentionOf, draftStateOf, signalOfFlow } from "./flow-list.ts";
 
 const MAX_CHIPS = 4;
@@ -146,19 +146,4 @@ function FlowMenu({ flow, onDelete }: { flow: FlowItem; onDelete: () => void }) 
       ]}
     />
   );
-}
-
-/** Downloads the flow as a JSON file that can be imported again. */
-export async function downloadFlow(flow: Pick<FlowItem, "id" | "name">): Promise<void> {
-  try {
-    const exported = await api.get<unknown>(path`/api/flows/${flow.id}/export`);
-    const blob = new Blob([JSON.stringify(exported, null, 2)], { type: "application/json" });
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = `${flow.name.replaceAll(/[^\w-]+/g, "-")}.json`;
-    link.click();
-    URL.revokeObjectURL(link.href);
-  } catch (error) {
-    toastError(error);
-  }
 }

@@ -13,7 +13,6 @@ import { Chip } from "../ui/chip.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
 import type { PreviewedEvent } from "./preview-list.ts";
-import type { TestTarget } from "./send-test-dialog.tsx";
 import { PREVIEW_KEY } from "./use-preview.ts";
 
 const POLL_MS = 1_000;
@@ -27,7 +26,7 @@ export function TestResult({
   onClose,
 }: {
   event: string;
-  target: Pick<TestTarget, "flow" | "node">;
+  target: { flow: string; node: string };
   draft: PreviewedEvent | undefined;
   onAgain: () => void;
   onClose: () => void;

@@ -12,7 +12,6 @@ import { type Cursor, encodeCursor } from "../inbox/cursor.ts";
 import { itemView } from "../inbox/event-view.ts";
 import type { EventRow } from "../model.ts";
 import type { Feed, Follower } from "./feed.ts";
-import type { LiveConnection } from "./live-streams.ts";
 import type { TabTopics } from "./tab-topics.ts";
 
 /** A run as the API returns it, with its new and changed steps. */
@@ -37,7 +36,11 @@ export interface TabRequest {
   /** If false, the tab gets no changes of flows. */
   isAdmin: boolean;
   after: Cursor;
-  connection: Pick<LiveConnection, "send" | "isFull">;
+  connection: {
+    send(text: string): void;
+    /** Whether the send buffer is full. */
+    isFull(): boolean;
+  };
   /** Whether the connection is full. It is called before each write. */
   isFull(): boolean;
 }

@@ -12,44 +12,10 @@ import { findStart } from "../deliveries/read-log.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
 import type { Follower } from "../live/feed.ts";
 import type { EventRow } from "../model.ts";
-import type { EventsContext, EventsRequestContext } from "./context.ts";
+import type { Ending, EventStreams, EventsContext, EventsRequestContext, Stream, StreamOptions } from "./context.ts";
 import { findType, watchTypes } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";
-import {
-  CODES,
-  HEARTBEAT_MS,
-  NOTIFICATIONS,
-  type StreamParams,
-  SUBSCRIPTION_ID,
-} from "./protocol.ts";
-
-export interface StreamOptions {
-  heartbeatMs?: number;
-  /** How often a stream checks for a client that stopped reading, and for new event types. */
-  checkMs?: number;
-  /** How long a connection may stay full before the client is disconnected. */
-  stallMs?: number;
-  /** The delay before a failed read is retried. */
-  retryMs?: number;
-  /** The maximum number of open streams of one token. */
-  maxPerToken?: number;
-}
-
-/** The options, and the open streams of each token. */
-export interface EventStreams extends Required<StreamOptions> {
-  open: Map<string, Set<Stream>>;
-  isClosed(): boolean;
-  /** Resolves when every stream has sent its `terminated` notification. */
-  close(): Promise<void>;
-}
-
-interface Stream {
-  end(ending: Ending): void;
-  ended: Promise<void>;
-}
-
-/** Undefined if the client has disconnected. */
-type Ending = { reason: "forbidden" | "exhausted" | "shutting_down"; message: string } | undefined;
+import { CODES, HEARTBEAT_MS, NOTIFICATIONS, SUBSCRIPTION_ID, type StreamParams } from "./protocol.ts";
 
 export function createEventStreams(options: StreamOptions = {}): EventStreams {
   const open: EventStreams["open"] = new Map();

@@ -1,12 +1,8 @@
 /** Loads the tools that flows call, and the sources of their events; see flow-analysis.ts. */
 import { paramChecks, sourcesIn } from "@signalbox/rules/flows/check-sources.ts";
-import {
-  argumentChecks,
-  connectionsIn,
-  type KnownConnection,
-  type ToolContext,
-} from "@signalbox/rules/flows/check-tools.ts";
+import { argumentChecks, connectionsIn } from "@signalbox/rules/flows/check-tools.ts";
 import type { FlowDraft } from "@signalbox/rules/flows/model.ts";
+import type { KnownConnection, ToolContext } from "@signalbox/rules/flows/node-schemas.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { SchemaError } from "@signalbox/rules/flows/schema-errors.ts";
 import { createSchemaValidator, type SchemaCheck } from "@signalbox/rules/flows/validate-schema.ts";

@@ -12,11 +12,11 @@ import {
 import { writeShared } from "@signalbox/rules/write-shared.ts";
 import type { Outside } from "./activity.ts";
 import { type AttemptLimit, type AttemptResult, attempt, unknownTypeFailure } from "./attempt.ts";
+import type { Caller } from "./execution.ts";
 import { type Execution, type FrameContext, templateScope } from "./execution.ts";
 import { nodeInputs } from "./frame.ts";
 import { loadForNode } from "./load-outputs.ts";
 import { maskValue } from "./mask-value.ts";
-import type { Caller } from "./node-services.ts";
 import { outboundOrigin } from "./outbound-limits.ts";
 import type { Parts } from "./record-part.ts";
 import type { RunBudget } from "./run-budget.ts";

@@ -10,7 +10,7 @@ import {
   OWN_SOURCE,
   RUN_HEADER,
 } from "../matching/event-input.ts";
-import type { NodeServices } from "./node-services.ts";
+import type { NodeServices } from "./execution.ts";
 
 export interface EmitOptions {
   /** Matches events against triggers, and stores them with the runs that they start. */

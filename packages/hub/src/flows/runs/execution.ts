@@ -1,21 +1,74 @@
 /** The state of a run while it executes, and the variables that its templates can use. */
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
-import { ERROR_PORT, type NodeDefinition } from "@signalbox/rules/flows/node-type.ts";
-import type { Scope } from "@signalbox/rules/flows/render.ts";
+import { ERROR_PORT, type NodeContext, type NodeDefinition, type Scope } from "@signalbox/rules/flows/node-type.ts";
 import type { LargeJson, MaybeLarge, MixedJson, MixedObject } from "@signalbox/rules/large-json.ts";
+import type { InboxTools } from "../../events/inbox/agent-inbox.ts";
+import type { RunJob } from "../../kernel/jobs/job.ts";
 import type { Release } from "../../kernel/lib/fair-slots.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import type { Activity } from "./activity.ts";
 import type { Effects } from "./effects.ts";
 import type { Frame, Layout } from "./frame.ts";
-import type { Run, RunWait, StepRef } from "./model.ts";
-import type { NodeServices } from "./node-services.ts";
 import type { EnterOptions } from "./outbound-limits.ts";
 import type { RunBudget } from "./run-budget.ts";
 import { splitParameters } from "./split-parameters.ts";
 import type { StepLog } from "./step-log.ts";
-import { type LoadedOutputs, StoredOutput } from "./stored-output.ts";
-import type { NodeProgress } from "./tool-progress.ts";
+import { StoredOutput, type LoadedOutputs } from "./stored-output.ts";
+import type { NodeProgress, ToolProgress } from "./tool-progress.ts";
+import type { Run, RunWait, StepRef } from "./model.ts";
+
+type Context = NodeContext<never>;
+
+/** The step that calls a service. */
+export interface Caller {
+  /** The idempotency key of the step. */
+  key: string;
+  attempt: number;
+  /**
+   * Aborted when the step no longer waits for the result. It is not aborted when another worker
+   * continues the run, since that worker waits for the result again.
+   */
+  abandoned: AbortSignal;
+}
+
+/** The attempt at a step that calls a tool. */
+export interface ToolCaller extends Pick<Caller, "key"> {
+  /** Aborted when the attempt ends, even if another worker continues the run. */
+  signal: AbortSignal;
+  /** Called right before the call is sent. If it throws, the call is not sent. */
+  beforeSend?: () => void;
+  /** Waits until a request to the origin may be sent; see `OutboundLimits`. */
+  enterOrigin(origin: string): Promise<Release>;
+  onProgress(progress: ToolProgress): void;
+}
+
+export interface NodeServices extends Pick<Context, "fetch" | "newNonce"> {
+  model(
+    ...call: [...Parameters<Context["model"]>, beforeSend?: () => void]
+  ): ReturnType<Context["model"]>;
+  runJob: RunJob;
+  inbox: InboxTools;
+  emit(
+    run: Run,
+    event: Parameters<Context["emit"]>[0],
+    caller: Caller,
+  ): ReturnType<Context["emit"]>;
+  callFlow(
+    run: Run,
+    call: Parameters<Context["callFlow"]>[0],
+    caller: Caller,
+  ): ReturnType<Context["callFlow"]>;
+  callTool(
+    run: Run,
+    call: Parameters<Context["callTool"]>[0],
+    caller: ToolCaller,
+  ): ReturnType<Context["callTool"]>;
+  listTools(
+    run: Run,
+    connection: string,
+    caller: Pick<ToolCaller, "signal">,
+  ): ReturnType<Context["listTools"]>;
+}
 
 export interface Execution {
   run: Run;

@@ -5,13 +5,8 @@
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Evaluation, EvaluationResult } from "@signalbox/rules/flows/evaluation.ts";
 import { writePath } from "@signalbox/rules/flows/issues.ts";
-import type { NodeDefinition } from "@signalbox/rules/flows/node-type.ts";
-import {
-  type LargeReference,
-  renderConfig,
-  type Scope,
-  type Selected,
-} from "@signalbox/rules/flows/render.ts";
+import type { NodeDefinition, Scope } from "@signalbox/rules/flows/node-type.ts";
+import { type LargeReference, renderConfig, type Selected } from "@signalbox/rules/flows/render.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import {
   type LargeJson,

@@ -1,13 +1,34 @@
-/** The bindings of the Worker, as wrangler.jsonc names them. Variables and secrets: see settings.ts. */
+/**
+ * The bindings of the Worker, as wrangler.jsonc names them, and the methods that objects call on each other by
+ * RPC. Variables and secrets: see worker-settings.ts.
+ */
 import type { DurableObjectNamespace, Fetcher } from "cloudflare:workers";
-import type { TenantRegistry } from "./tenant-registry.ts";
-import type { WebhookMcpAgent } from "./webhook-mcp-agent.ts";
-import type { WebhookStore } from "./webhook-store.ts";
+import type { Notice } from "../../kernel/store/sql.ts";
+import type { StoreCalls } from "./remote-store.ts";
+
+interface ObjectCalls extends StoreCalls {
+  fetch(request: Request): Promise<Response>;
+}
+
+export interface RegistryCalls extends ObjectCalls {
+  /** The tenants that a token or session can access, by its hash. `*` stands for all tenants. */
+  tenantsOf(hash: string): Promise<readonly string[]>;
+  tenantOfKey(key: string): Promise<string | undefined>;
+  tenantOfInstallation(id: string): Promise<string | undefined>;
+  hasTenant(id: string): Promise<boolean>;
+}
+
+export interface AgentCalls extends ObjectCalls {
+  /** Deletes the tables of an earlier Worker. Called by the store of a tenant whose data is deleted. */
+  deleteEarlierTables(): Promise<void>;
+  /** Called by a store. Returns false if no client can be waiting for events. */
+  notify(notice: Notice): Promise<boolean>;
+}
 
 export interface Bindings {
-  TENANT_REGISTRY: DurableObjectNamespace<TenantRegistry>;
-  WEBHOOK_STORE: DurableObjectNamespace<WebhookStore>;
-  WEBHOOK_MCP_AGENT: DurableObjectNamespace<WebhookMcpAgent>;
+  TENANT_REGISTRY: DurableObjectNamespace<RegistryCalls>;
+  WEBHOOK_STORE: DurableObjectNamespace<ObjectCalls>;
+  WEBHOOK_MCP_AGENT: DurableObjectNamespace<AgentCalls>;
   /** The files of the web UI. */
   ASSETS: Fetcher;
 }

@@ -1,6 +1,6 @@
 import { EVERY_TENANT } from "../../kernel/access/scopes.ts";
 import type { Store } from "../../store.ts";
-import { storeObject } from "./bindings.ts";
+import { storeObject, type RegistryCalls } from "./bindings.ts";
 import { composeStore } from "./compose-store.ts";
 import { deleteEarlierRows, migrateEarlierInstallations } from "./earlier-tables.ts";
 import { HubObject } from "./hub-object.ts";
@@ -10,7 +10,7 @@ import { connectStore } from "./remote-store.ts";
  * The object `global`. Stores tenants, installations, tokens, webhook endpoints, people and OAuth. Its hub
  * serves the requests that routes.ts assigns to no tenant, and the first webhook of an installation.
  */
-export class TenantRegistry extends HubObject {
+export class TenantRegistry extends HubObject implements RegistryCalls {
   protected override async prepare(): Promise<void> {
     const { own } = this;
     await migrateEarlierInstallations(this.ctx.storage, own, Date.now());
@@ -29,7 +29,6 @@ export class TenantRegistry extends HubObject {
     return { store: composeStore({ own, registry: own, storeOf }), hasRegistry: true };
   }
 
-  /** The tenants that a token or session can access, by its hash. `*` stands for all tenants. */
   async tenantsOf(hash: string): Promise<readonly string[]> {
     const token = await this.own.findToken(hash);
     if (!token || token.person === null) return token?.tenants ?? [];

@@ -1,7 +1,7 @@
 import { createListeners } from "../../kernel/store/listeners.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
 import type { Store } from "../../store.ts";
-import { registryObject, storeObject } from "./bindings.ts";
+import { registryObject, storeObject, type AgentCalls } from "./bindings.ts";
 import { composeStore } from "./compose-store.ts";
 import { dropEarlierTables } from "./earlier-tables.ts";
 import { HubObject } from "./hub-object.ts";
@@ -12,7 +12,7 @@ import { connectStore } from "./remote-store.ts";
  * `/mcp` and `/events`. Its name contains the first of these tenants. The stores of the tenants notify it
  * of new events.
  */
-export class WebhookMcpAgent extends HubObject {
+export class WebhookMcpAgent extends HubObject implements AgentCalls {
   #notices!: ReturnType<typeof createListeners>;
   /** Whether a client has sent a request since the object was loaded, and may wait for events. */
   #isUsed = false;
@@ -31,12 +31,10 @@ export class WebhookMcpAgent extends HubObject {
     return super.fetch(request);
   }
 
-  /** Deletes the tables of an earlier Worker. Called by the store of a tenant whose data is deleted. */
   async deleteEarlierTables(): Promise<void> {
     dropEarlierTables(this.ctx.storage);
   }
 
-  /** Called by a store. Returns false if no client can be waiting for events. */
   async notify(notice: Notice): Promise<boolean> {
     this.#notices.notify([notice]);
     return this.#isUsed || this.ctx.getWebSockets().length > 0;
