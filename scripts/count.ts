@@ -3,32 +3,11 @@
  * store method or table touches, import cycles, casts of responses, and lines. Tests and contract suites are
  * not counted. `--static` does not start a hub, `--verbose` also prints the paths.
  */
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { dirname } from "node:path";
 import { countExecutedFiles } from "./executed-files.ts";
+import { findCycles, listProductFiles, type SourceFile } from "./product-files.ts";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MAX_FILE_LINES = 500;
-
-interface SourceFile {
-  path: string;
-  text: string;
-}
-
-const isProduct = (path: string) =>
-  /^packages\/[^/]+\/(src|bin)\/.*\.(tsx?|js|css)$/.test(path) &&
-  !/\.test(-\w+)?\.tsx?$|\/test-[^/]+$|\/src\/.*\bcontract(\/|\.ts$)/.test(path);
-
-const listFiles = (): SourceFile[] =>
-  execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "packages"], {
-    cwd: ROOT,
-    encoding: "utf8",
-  })
-    .split("\n")
-    .filter(isProduct)
-    .map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
 
 const countMatches = (files: readonly SourceFile[], pattern: RegExp): number =>
   files.reduce((sum, { text }) => sum + (text.match(pattern)?.length ?? 0), 0);
@@ -58,42 +37,7 @@ const DECLARATIONS = {
 const withoutProse = (text: string): string =>
   text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$|"[^"\n]* [^"\n]*"|`[^`\n]* [^`\n]*`/gm, "");
 
-const IMPORT = /\b(?:from|import) ?\(?"(\.[^"]+\.tsx?)"/g;
-
-function findCycles(files: readonly SourceFile[]): string[][] {
-  const known = new Set(files.map(({ path }) => path));
-  const imports = new Map(
-    files.map(({ path, text }) => [
-      path,
-      [...text.matchAll(IMPORT)]
-        .map(([, spec]) => relative(ROOT, resolve(ROOT, dirname(path), spec as string)))
-        .filter((target) => known.has(target)),
-    ]),
-  );
-  // Tarjan's strongly connected components.
-  const cycles: string[][] = [];
-  const numbers = new Map<string, { index: number; low: number; isOpen: boolean }>();
-  const open: string[] = [];
-  const visit = (path: string) => {
-    const node = { index: numbers.size, low: numbers.size, isOpen: true };
-    numbers.set(path, node);
-    open.push(path);
-    for (const target of imports.get(path) ?? []) {
-      const found = numbers.get(target) ?? visit(target);
-      if (found.isOpen) node.low = Math.min(node.low, found.low);
-    }
-    if (node.low === node.index) {
-      const component = open.splice(open.indexOf(path));
-      for (const member of component) (numbers.get(member) as typeof node).isOpen = false;
-      if (component.length > 1) cycles.push(component.toSorted());
-    }
-    return node;
-  };
-  for (const { path } of files) if (!numbers.has(path)) visit(path);
-  return cycles;
-}
-
-const files = listFiles();
+const files = listProductFiles();
 const lines = ({ text }: SourceFile) => text.split("\n").length - 1;
 const print = (what: string, value: string | number) => console.log(`${what}: ${value}`);
 

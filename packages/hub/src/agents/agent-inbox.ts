@@ -1,21 +1,10 @@
 /** The inbox tools for `Agent` nodes. They read and change only events of the run's tenant. */
-import type { ConnectionTool, NodeContext, ToolResult } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
+import type { InboxTools } from "../flows/runs/execution.ts";
 import type { Access } from "../kernel/access/authorizer.ts";
-import { RequestError, messageWithField } from "../kernel/lib/request-error.ts";
+import { messageWithField, RequestError } from "../kernel/lib/request-error.ts";
 import { unexpectedError } from "../kernel/mcp/sdk-errors.ts";
 import type { Tool } from "../kernel/mcp/tool.ts";
-import type { Run } from "../../kernel/store/run-store.ts";
-
-/** The tools of the inbox, for the tenant of a run. */
-export interface InboxTools {
-  listTools(): Promise<ConnectionTool[]>;
-  callTool(
-    run: Pick<Run, "id" | "tenant">,
-    call: Parameters<NodeContext<never>["inbox"]["callTool"]>[0],
-    signal: AbortSignal,
-  ): Promise<ToolResult>;
-}
 
 export interface AgentInboxOptions {
   /** The tools of the inbox. */

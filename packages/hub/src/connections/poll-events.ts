@@ -4,10 +4,10 @@
  * are detected as duplicates by their ids.
  */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { METHODS, pollResult, polledOccurrence } from "../events/mcp-events/protocol.ts";
+import { METHODS, polledOccurrence, pollResult } from "../events/mcp-events/protocol.ts";
 import { ConnectionError } from "./connection-error.ts";
-import { appendPolled, type Poll, type PolledEvent } from "./polled-events.ts";
 import type { Offers, TriggerSubscription } from "./model.ts";
+import { appendPolled, type Poll, type PolledEvent } from "./polled-events.ts";
 
 const PAGE_SIZE = 100;
 /** The maximum number of pages per type and poll. The next poll continues. */

@@ -2,7 +2,7 @@
 import type { SubscriptionResult, TriggerSubscription } from "./model.ts";
 import { pollEvents } from "./poll-events.ts";
 import { pollTool } from "./poll-tool.ts";
-import type { PollOptions, PolledConnection } from "./polled-events.ts";
+import type { PolledConnection, PollOptions } from "./polled-events.ts";
 
 export interface PollSubscriptionOptions {
   signal: AbortSignal;

@@ -1,4 +1,6 @@
 /** What a poll gets and returns; appends the events that it has found. They are matched like events of callbacks. */
+
+import { MAX_ID, MAX_TIMESTAMP, MAX_TYPE } from "@signalbox/contract/event-limits.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { toEvent } from "../events/callback/callback-event.ts";
 import type { AppendRequest, AppendResult, NewEvent } from "../events/model.ts";
@@ -7,10 +9,8 @@ import { decodeJson } from "../kernel/http/decode.ts";
 import { isRejection } from "../kernel/http/ingest-outcome.ts";
 import { utf8 } from "../kernel/lib/bytes.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
-import type { TriggerSubscription } from "./model.ts";
-import { MAX_ID, MAX_TIMESTAMP, MAX_TYPE } from "@signalbox/contract/event-limits.ts";
-import type { Connection, Offers } from "../kernel/store/connection-store.ts";
 import type { Connections } from "./connections.ts";
+import type { Connection, Offers, TriggerSubscription } from "./model.ts";
 
 export interface PolledEvent {
   /** The id that the server gave to the event. If a connection returns an id again, it is not stored again. */

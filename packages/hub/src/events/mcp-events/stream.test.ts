@@ -4,13 +4,19 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { createAuthorizer } from "../../kernel/access/authorizer.ts";
 import { createStreamSlots } from "../../kernel/access/stream-slots.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
-import { storeDefinition, type Store } from "../../store.ts";
+import { type Store, storeDefinition } from "../../store.ts";
 import { createToken } from "../../tokens/tokens.ts";
 import { createFeed } from "../live/feed.ts";
-import { START, appendEvents, appendInChunks, sampleEvent, sampleEvents } from "../store/contract/sample.ts";
+import {
+  appendEvents,
+  appendInChunks,
+  START,
+  sampleEvent,
+  sampleEvents,
+} from "../store/contract/sample.ts";
+import type { StreamOptions } from "./context.ts";
 import { streamParams } from "./protocol.ts";
 import { createEventStreams, streamEvents } from "./stream.ts";
-import type { StreamOptions } from "./context.ts";
 
 interface Notification {
   method: string;

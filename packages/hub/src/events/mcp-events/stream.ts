@@ -12,10 +12,23 @@ import { findStart } from "../deliveries/read-log.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
 import type { Follower } from "../live/feed.ts";
 import type { EventRow } from "../model.ts";
-import type { Ending, EventStreams, EventsContext, EventsRequestContext, Stream, StreamOptions } from "./context.ts";
+import type {
+  Ending,
+  EventStreams,
+  EventsContext,
+  EventsRequestContext,
+  Stream,
+  StreamOptions,
+} from "./context.ts";
 import { findType, watchTypes } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";
-import { CODES, HEARTBEAT_MS, NOTIFICATIONS, SUBSCRIPTION_ID, type StreamParams } from "./protocol.ts";
+import {
+  CODES,
+  HEARTBEAT_MS,
+  NOTIFICATIONS,
+  type StreamParams,
+  SUBSCRIPTION_ID,
+} from "./protocol.ts";
 
 export function createEventStreams(options: StreamOptions = {}): EventStreams {
   const open: EventStreams["open"] = new Map();

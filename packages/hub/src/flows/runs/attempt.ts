@@ -2,15 +2,20 @@
 import { Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
 import type { Evaluation, LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
-import type { NodeContext, NodeDefinition, NodeResult, Scope } from "@signalbox/rules/flows/node-type.ts";
+import type {
+  NodeContext,
+  NodeDefinition,
+  NodeResult,
+  Scope,
+} from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { MixedJson } from "@signalbox/rules/large-json.ts";
 import type { JobCaller, RunJob } from "../../kernel/jobs/job.ts";
 import { createMask, type Mask } from "../../kernel/lib/mask.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import type { RunError } from "./model.ts";
-import { maskConfig } from "./mask-value.ts";
 import type { ToolCaller } from "./execution.ts";
+import { maskConfig } from "./mask-value.ts";
+import type { RunError } from "./model.ts";
 import { parseLarge } from "./parse-large.ts";
 import type { Parts } from "./record-part.ts";
 import { renderNode } from "./render-node.ts";

@@ -1,15 +1,18 @@
 /** Calls a flow from a run, and waits for the called run. A later attempt waits for the same run. */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
-import { createSchemaValidator, type ValidateSchemas } from "@signalbox/rules/flows/validate-schema.ts";
+import {
+  createSchemaValidator,
+  type ValidateSchemas,
+} from "@signalbox/rules/flows/validate-schema.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { MaybeLarge } from "@signalbox/rules/large-json.ts";
 import type { Store } from "../../store.ts";
 import { chainFrom } from "../matching/event-input.ts";
 import type { Caller, NodeServices } from "./execution.ts";
+import { type ImmediateRun, type Run, TERMINAL_STATUSES } from "./model.ts";
 import { checkInput, findOnlyTool, findTrigger } from "./published-trigger.ts";
 import { toRunResult } from "./run-result.ts";
 import type { Runner } from "./runner.ts";
-import { TERMINAL_STATUSES, type ImmediateRun, type Run } from "./model.ts";
 
 export interface CallFlowOptions {
   store: Pick<

@@ -9,23 +9,36 @@ import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ITEM_PORT, type NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { jsonBytes } from "@signalbox/rules/json-bytes.ts";
-import { MAX_VALUE_BYTES, MAX_VALUE_MB, type LargeJson, type MaybeLarge, type MixedObject } from "@signalbox/rules/large-json.ts";
+import {
+  type LargeJson,
+  MAX_VALUE_BYTES,
+  MAX_VALUE_MB,
+  type MaybeLarge,
+  type MixedObject,
+} from "@signalbox/rules/large-json.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import { MAX_TIMER_MS, createActivity, type Activity } from "./activity.ts";
+import { type Activity, createActivity, MAX_TIMER_MS } from "./activity.ts";
 import { awaitStorage } from "./await-storage.ts";
 import { createEffects, type Effects } from "./effects.ts";
 import { defaultPort, type Execution, type NodeServices } from "./execution.ts";
 import { createFlowSecretLoader } from "./flow-secret-loader.ts";
 import { createLayout } from "./frame.ts";
+import type { ClaimedRun, Run, RunError, RunProgress, StepRef } from "./model.ts";
 import { openFrame } from "./open-frame.ts";
 import type { SaveProgress } from "./progress-commit.ts";
 import { createRunBudget } from "./run-budget.ts";
 import { splitParameters } from "./split-parameters.ts";
 import { createStepLog } from "./step-log.ts";
-import { ExecutionAborted, LEASE_RELEASED, RUN_ENDED, RunFailed, doneStep, type StepRecord } from "./step-records.ts";
+import {
+  doneStep,
+  ExecutionAborted,
+  LEASE_RELEASED,
+  RUN_ENDED,
+  RunFailed,
+  type StepRecord,
+} from "./step-records.ts";
 import { walkFrame } from "./walk-frame.ts";
 import type { WorkSlots } from "./work-slots.ts";
-import type { ClaimedRun, Run, RunError, RunProgress, StepRef } from "./model.ts";
 
 export interface ExecuteOptions {
   claimed: ClaimedRun;

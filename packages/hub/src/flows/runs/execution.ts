@@ -1,21 +1,27 @@
 /** The state of a run while it executes, and the variables that its templates can use. */
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
-import { ERROR_PORT, type NodeContext, type NodeDefinition, type Scope } from "@signalbox/rules/flows/node-type.ts";
+import {
+  type ConnectionTool,
+  ERROR_PORT,
+  type NodeContext,
+  type NodeDefinition,
+  type Scope,
+  type ToolResult,
+} from "@signalbox/rules/flows/node-type.ts";
 import type { LargeJson, MaybeLarge, MixedJson, MixedObject } from "@signalbox/rules/large-json.ts";
-import type { InboxTools } from "../../events/inbox/agent-inbox.ts";
 import type { RunJob } from "../../kernel/jobs/job.ts";
 import type { Release } from "../../kernel/lib/fair-slots.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import type { Activity } from "./activity.ts";
 import type { Effects } from "./effects.ts";
 import type { Frame, Layout } from "./frame.ts";
+import type { Run, RunWait, StepRef } from "./model.ts";
 import type { EnterOptions } from "./outbound-limits.ts";
 import type { RunBudget } from "./run-budget.ts";
 import { splitParameters } from "./split-parameters.ts";
 import type { StepLog } from "./step-log.ts";
-import { StoredOutput, type LoadedOutputs } from "./stored-output.ts";
+import { type LoadedOutputs, StoredOutput } from "./stored-output.ts";
 import type { NodeProgress, ToolProgress } from "./tool-progress.ts";
-import type { Run, RunWait, StepRef } from "./model.ts";
 
 type Context = NodeContext<never>;
 
@@ -40,6 +46,16 @@ export interface ToolCaller extends Pick<Caller, "key"> {
   /** Waits until a request to the origin may be sent; see `OutboundLimits`. */
   enterOrigin(origin: string): Promise<Release>;
   onProgress(progress: ToolProgress): void;
+}
+
+/** The tools of the inbox, for the tenant of a run. */
+export interface InboxTools {
+  listTools(): Promise<ConnectionTool[]>;
+  callTool(
+    run: Pick<Run, "id" | "tenant">,
+    call: Parameters<Context["inbox"]["callTool"]>[0],
+    signal: AbortSignal,
+  ): Promise<ToolResult>;
 }
 
 export interface NodeServices extends Pick<Context, "fetch" | "newNonce"> {

@@ -1,10 +1,10 @@
 /**
  * The services that nodes use: calls of flows and tools, events, models, the network, jobs.
  */
-import { createCallFlow, type CallFlowOptions } from "./call-flow.ts";
+import { type CallFlowOptions, createCallFlow } from "./call-flow.ts";
 import { createEmit, type EmitOptions } from "./emit-event.ts";
-import { createToolServices, type CallToolOptions } from "./tool-services.ts";
 import type { NodeServices } from "./execution.ts";
+import { type CallToolOptions, createToolServices } from "./tool-services.ts";
 
 export interface NodeServicesOptions
   extends EmitOptions,

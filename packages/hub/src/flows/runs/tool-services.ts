@@ -5,9 +5,9 @@ import { ConnectionError, type ConnectionErrorCode } from "../../connections/con
 import type { Connections, ToolAnswer } from "../../connections/connections.ts";
 import type { Connection } from "../../connections/model.ts";
 import { createToolLists, toolsOf } from "../../connections/tool-lists.ts";
+import type { Store } from "../../store.ts";
 import type { NodeServices } from "./execution.ts";
 import { outboundOrigin } from "./outbound-limits.ts";
-import type { Store } from "../../store.ts";
 
 export interface CallToolOptions {
   store: Pick<Store, "getConnection" | "getOffers">;

@@ -1,6 +1,6 @@
 import { EVERY_TENANT } from "../../kernel/access/scopes.ts";
 import type { Store } from "../../store.ts";
-import { storeObject, type RegistryCalls } from "./bindings.ts";
+import { type RegistryCalls, storeObject } from "./bindings.ts";
 import { composeStore } from "./compose-store.ts";
 import { deleteEarlierRows, migrateEarlierInstallations } from "./earlier-tables.ts";
 import { HubObject } from "./hub-object.ts";

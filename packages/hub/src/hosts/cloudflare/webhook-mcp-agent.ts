@@ -1,7 +1,7 @@
 import { createListeners } from "../../kernel/store/listeners.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
 import type { Store } from "../../store.ts";
-import { registryObject, storeObject, type AgentCalls } from "./bindings.ts";
+import { type AgentCalls, registryObject, storeObject } from "./bindings.ts";
 import { composeStore } from "./compose-store.ts";
 import { dropEarlierTables } from "./earlier-tables.ts";
 import { HubObject } from "./hub-object.ts";
