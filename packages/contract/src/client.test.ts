@@ -12,7 +12,11 @@ const lamps = {
     summary: "List lamps",
     tag: "meta",
     scope: "admin",
-    query: z.strictObject({ limit: limitQuery, cursor: z.string().optional() }),
+    query: z.strictObject({
+      limit: limitQuery,
+      cursor: z.string().optional(),
+      sort: z.enum(["name", "id"]).optional(),
+    }),
     response: { status: 200, schema: pageOf(lampView) },
   }),
   change: route({

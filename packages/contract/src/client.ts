@@ -15,7 +15,7 @@ export interface ApiRequest {
   query?: Record<string, QueryValue>;
   body?: unknown;
   ifMatch?: number;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** Sends a request, and returns the parsed body; undefined if there is none. Throws on an error response. */
@@ -44,12 +44,16 @@ export type ResponseOf<Route extends RouteSpec> =
 type QueryFields<Fields> = {
   [Name in keyof Fields]: unknown extends Fields[Name] ? QueryValue : Fields[Name];
 };
-type QueryOf<Route> = Route extends { query: infer Schema extends z.ZodType }
+export type QueryOf<Route> = Route extends { query: infer Schema extends z.ZodType }
   ? QueryFields<z.input<Schema>>
   : Record<never, never>;
 
 type IfAny<Keys, Fields> = [Keys] extends [never] ? unknown : Fields;
 type RequiredFields<Fields> = Record<never, never> extends Fields ? never : keyof Fields;
+
+export type BodyOf<Route> = Route extends { body: infer Schema extends z.ZodType }
+  ? z.input<Schema>
+  : undefined;
 
 export type RequestOptions<Route extends RouteSpec> = IfAny<
   PathParam<Route["path"]>,
@@ -58,10 +62,8 @@ export type RequestOptions<Route extends RouteSpec> = IfAny<
   IfAny<RequiredFields<QueryOf<Route>>, { query: QueryOf<Route> }> & {
     /** `tenant`: the tenant, if the token is valid for several. */
     query?: QueryOf<Route> & { tenant?: string };
-    signal?: AbortSignal;
-  } & (Route extends { body: infer Schema extends z.ZodType }
-    ? { body: z.input<Schema> }
-    : unknown) &
+    signal?: AbortSignal | undefined;
+  } & (Route extends { body: z.ZodType } ? { body: BodyOf<Route> } : unknown) &
   (Route extends { ifMatch: true }
     ? {
         /** The revision that the caller has read. The hub rejects the request if it is outdated. */
@@ -87,10 +89,10 @@ export type PagedPath<Routes extends RouteSpec> = {
 type ItemOf<Response> = Response extends Page<infer Item> ? Item : never;
 
 export type Client<Routes extends RouteSpec> = { readonly [M in Method]: Call<Routes, M> } & {
-  /** Reads all pages of a list. */
+  /** Reads the pages of a list until it ends, or until there are `maxItems`. */
   all<P extends PagedPath<Routes>>(
     path: P,
-    ...options: Arguments<RequestOptions<RouteAt<Routes, "get", P>>>
+    ...options: Arguments<RequestOptions<RouteAt<Routes, "get", P>> & { maxItems?: number }>
   ): Promise<ItemOf<ResponseOf<RouteAt<Routes, "get", P>>>[]>;
 };
 
@@ -123,7 +125,14 @@ export function createClient<Routes extends RouteSpec>(send: SendRequest): Clien
     put: call("PUT"),
     patch: call("PATCH"),
     delete: call("DELETE"),
-    async all(path: string, { query, ...options }: AnyOptions = {}) {
+    async all(
+      path: string,
+      {
+        query,
+        maxItems = Number.POSITIVE_INFINITY,
+        ...options
+      }: AnyOptions & { maxItems?: number } = {},
+    ) {
       const items: unknown[] = [];
       let cursor: string | undefined;
       do {
@@ -131,7 +140,7 @@ export function createClient<Routes extends RouteSpec>(send: SendRequest): Clien
         const page = (await get(path, { ...options, query: pageQuery })) as Page<unknown>;
         items.push(...page.items);
         cursor = page.next_cursor ?? undefined;
-      } while (cursor !== undefined);
+      } while (cursor !== undefined && items.length < maxItems);
       return items;
     },
   } as Client<Routes>;

@@ -156,21 +156,25 @@ export type RunsChanged = z.output<typeof runsChanged>;
 const MAX_BULK = 100;
 
 /** Other routes return previews of large values. */
-const valueRoute = <const Path extends string>(path: Path, what: string) =>
+const valueRoute = <const Path extends string, Value extends z.ZodType>(
+  path: Path,
+  what: string,
+  schema: Value,
+) =>
   route({
     method: "get",
     path,
     summary: `Get the whole ${what}, or a part of it with Range`,
     tag,
     scope: "runs:read",
-    response: { status: 200, schema: z.json() },
+    response: { status: 200, schema },
   });
 
 export const runValueApi = {
-  input: valueRoute("/api/runs/:run/input", "input of a run"),
-  inputOfStep: valueRoute("/api/runs/:run/steps/:nth/input", "input of a step"),
-  output: valueRoute("/api/runs/:run/output", "output of a run"),
-  outputOfStep: valueRoute("/api/runs/:run/steps/:nth/output", "output of a step"),
+  input: valueRoute("/api/runs/:run/input", "input of a run", z.record(z.string(), z.json())),
+  inputOfStep: valueRoute("/api/runs/:run/steps/:nth/input", "input of a step", z.json()),
+  output: valueRoute("/api/runs/:run/output", "output of a run", z.json()),
+  outputOfStep: valueRoute("/api/runs/:run/steps/:nth/output", "output of a step", z.json()),
 };
 
 export const runApi = {

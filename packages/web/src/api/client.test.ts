@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { api } from "./client.ts";
+import { api, readBytes } from "./client.ts";
 import { UnreachableError } from "./problem.ts";
 
 afterEach(() => void vi.unstubAllGlobals());
@@ -9,8 +9,8 @@ const interruptedBody = () =>
   new ReadableStream({ start: (controller) => controller.error(new TypeError("network error")) });
 
 it.each([
-  ["JSON", () => api.get("/api/runs/1")],
-  ["bytes", () => api.bytes("/api/runs/1/input", [0, 9])],
+  ["JSON", () => api.get("/api/runs/:run", { params: { run: "1" } })],
+  ["bytes", () => readBytes("/api/runs/1/input", [0, 9], new AbortController().signal)],
 ])("throws an UnreachableError if the connection is lost while it reads %s", async (_, request) => {
   vi.stubGlobal("fetch", async () => new Response(interruptedBody()));
   await expect(request()).rejects.toBeInstanceOf(UnreachableError);

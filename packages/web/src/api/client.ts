@@ -1,19 +1,22 @@
-/** Requests to the hub's API. The session cookie authenticates them; types.ts has the types of the responses. */
+/** Requests to the hub's API. The session cookie authenticates them. */
 import type { Routes } from "@signalbox/contract";
-import { createClient } from "@signalbox/contract/client.ts";
+import {
+  type ApiRequest,
+  type BodyOf,
+  createClient,
+  type QueryOf,
+  type RouteAt,
+} from "@signalbox/contract/client.ts";
+import type { Method } from "@signalbox/contract/route.ts";
 import { ApiError, readProblem, UnreachableError } from "./problem.ts";
 import { chosenTenant } from "./tenant.ts";
 
-export type Query = Record<string, string | number | boolean | null | undefined>;
+type Query = Record<string, string | number | boolean | null | undefined>;
 
-interface Options {
+interface Request extends Omit<ApiRequest, "query"> {
   query?: Query;
-  body?: unknown;
-  /** The revision of the flow that the caller has read. The hub rejects the request if it is outdated. */
-  ifMatch?: number;
   /** The offsets of the first and the last byte that the hub returns. */
   range?: readonly [number, number];
-  signal?: AbortSignal;
 }
 
 /** Adds the query to the path. Leaves out empty, missing and `false` values, and sends `true` as 1. */
@@ -27,20 +30,16 @@ export function toUrl(path: string, query: Query = {}): string {
   return text ? `${path}?${text}` : path;
 }
 
-/** Encodes the values in a path: path`/api/flows/${id}`. */
-export const path = (literals: TemplateStringsArray, ...values: string[]): string =>
-  String.raw({ raw: literals }, ...values.map(encodeURIComponent));
-
 /** `fetch` throws a TypeError if the response does not arrive, or only in part. Other errors, such as an abort, pass unchanged. */
 const throwUnreachable = (error: unknown): never => {
   throw error instanceof TypeError ? new UnreachableError(error) : error;
 };
 
-const send = async (method: string, target: string, options: Options = {}): Promise<Response> => {
-  const { query, body, ifMatch, range, signal } = options;
+const send = async (request: Request): Promise<Response> => {
+  const { method, path, query, body, ifMatch, range, signal } = request;
   // Requests for the session name no tenant: the hub would reject one that the session has lost.
-  const tenant = target === "/api/session" ? undefined : chosenTenant();
-  const response = await fetch(toUrl(target, { ...query, tenant }), {
+  const tenant = path === "/api/session" ? undefined : chosenTenant();
+  const response = await fetch(toUrl(path, { ...query, tenant }), {
     method,
     credentials: "same-origin",
     headers: {
@@ -56,36 +55,31 @@ const send = async (method: string, target: string, options: Options = {}): Prom
   return response;
 };
 
-const receive = async <View>(method: string, target: string, options?: Options): Promise<View> => {
-  const response = await send(method, target, options);
-  if (response.status === 204) return undefined as View;
-  return (await response.json().catch(throwUnreachable)) as View;
-};
-
 /** Calls the routes of the contract: the types of a request and its response follow from the path. */
-export const client = createClient<Routes>(({ method, path, ...options }) =>
-  receive<unknown>(method, path, options),
-);
+export const api = createClient<Routes>(async (request) => {
+  const response = await send(request);
+  return response.status === 204 ? undefined : response.json().catch(throwUnreachable);
+});
+
+/** The body of the request with this method to this path. */
+export type BodyAt<M extends Method, Path extends string> = BodyOf<RouteAt<Routes, M, Path>>;
+/** The query of `GET` at this path. */
+export type QueryAt<Path extends string> = QueryOf<RouteAt<Routes, "get", Path>>;
+
+/** Returns the bytes in `range`, and the size of the whole value. */
+export async function readBytes(
+  path: string,
+  range: readonly [number, number],
+  signal: AbortSignal,
+): Promise<{ bytes: Uint8Array; size: number }> {
+  const response = await send({ method: "GET", path, range, signal });
+  const bytes = new Uint8Array(await response.arrayBuffer().catch(throwUnreachable));
+  const [, size] = /\/(\d+)$/.exec(response.headers.get("content-range") ?? "") ?? [];
+  return { bytes, size: size === undefined ? bytes.length : Number(size) };
+}
+
+/** A longer list is cut off: it would be too long to choose from. */
+export const MAX_CHOICES = 1_000;
 
 /** The URL of a file, for a link that the browser opens without this client. */
-export const fileUrl = (target: string): string => toUrl(target, { tenant: chosenTenant() });
-
-export const api = {
-  get: <View>(target: string, query?: Query, signal?: AbortSignal) =>
-    receive<View>("GET", target, { ...(query && { query }), ...(signal && { signal }) }),
-  /** Returns the bytes in `range`, and the size of the whole value. */
-  bytes: async (target: string, range: readonly [number, number], signal?: AbortSignal) => {
-    const response = await send("GET", target, { range, ...(signal && { signal }) });
-    const bytes = new Uint8Array(await response.arrayBuffer().catch(throwUnreachable));
-    const [, size] = /\/(\d+)$/.exec(response.headers.get("content-range") ?? "") ?? [];
-    return { bytes, size: size === undefined ? bytes.length : Number(size) };
-  },
-  post: <View>(target: string, body: unknown = {}, options: Omit<Options, "body"> = {}) =>
-    receive<View>("POST", target, { ...options, body }),
-  put: <View>(target: string, body: unknown, options: Omit<Options, "body"> = {}) =>
-    receive<View>("PUT", target, { ...options, body }),
-  patch: <View>(target: string, body: unknown, options: Omit<Options, "body"> = {}) =>
-    receive<View>("PATCH", target, { ...options, body }),
-  delete: <View = void>(target: string, options: Omit<Options, "body"> = {}) =>
-    receive<View>("DELETE", target, options),
-};
+export const fileUrl = (path: string): string => toUrl(path, { tenant: chosenTenant() });

@@ -1,5 +1,6 @@
+import { pathWith } from "@signalbox/contract/client.ts";
 import { expect, it } from "vitest";
-import { path, toUrl } from "./client.ts";
+import { toUrl } from "./client.ts";
 import {
   ApiError,
   fieldErrors,
@@ -63,5 +64,5 @@ it("builds URLs with encoded values, and leaves out empty ones", () => {
   expect(toUrl("/api/x", { a: 1, b: "", c: undefined, d: true, e: "ä b" })).toBe(
     "/api/x?a=1&d=1&e=%C3%A4+b",
   );
-  expect(path`/api/flows/${"a/../b"}/runs`).toBe("/api/flows/a%2F..%2Fb/runs");
+  expect(pathWith("/api/flows/:flow/runs", { flow: "a/../b" })).toBe("/api/flows/a%2F..%2Fb/runs");
 });

@@ -1,6 +1,5 @@
 /** The command palette: pages, flows and actions by name. */
 
-import type { FlowSummary, Page } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { Command } from "cmdk";
 import { LogOut, Moon, Send, Sun, Workflow } from "lucide-react";
@@ -23,7 +22,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   const isAdmin = useIsAdmin();
   const flows = useQuery({
     queryKey: ["flows", "palette"],
-    queryFn: () => api.get<Page<FlowSummary>>("/api/flows", { limit: 100 }),
+    queryFn: () => api.get("/api/flows", { query: { limit: 100 } }),
     enabled: isAdmin,
   });
   const chosenAction = useRef<() => void>(undefined);

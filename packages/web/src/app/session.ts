@@ -1,6 +1,6 @@
 /** The session of this browser. Without one, the app shows only the sign-in page. */
 
-import type { Session, SignInMethods } from "@signalbox/contract";
+import type { Session } from "@signalbox/contract";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { api, toUrl } from "../api/client.ts";
 import { isStatus } from "../api/problem.ts";
@@ -14,7 +14,7 @@ export const sessionQuery = queryOptions({
   queryKey: ["session"],
   queryFn: async (): Promise<Session | null> => {
     try {
-      const session = await api.get<Session>("/api/session");
+      const session = await api.get("/api/session");
       const pinned = tenantToPin(session, chosenTenant());
       if (pinned !== undefined) chooseTenant(pinned);
       return session;
@@ -39,7 +39,7 @@ export const useIsAdmin = (): boolean => {
 export const useSignInMethods = (enabled: boolean) =>
   useQuery({
     queryKey: ["sign-in-methods"],
-    queryFn: () => api.get<SignInMethods>("/api/session/methods"),
+    queryFn: () => api.get("/api/session/methods"),
     staleTime: Number.POSITIVE_INFINITY,
     enabled,
   });
@@ -49,7 +49,7 @@ export const githubSignInUrl = (returnTo: string): string =>
   toUrl("/auth/github", { return_to: returnTo });
 
 export async function signIn(code: string): Promise<void> {
-  await api.post("/api/session", { code });
+  await api.post("/api/session", { body: { code } });
   // The previous session may have had other tenants.
   chooseTenant(undefined);
 }

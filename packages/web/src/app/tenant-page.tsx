@@ -1,6 +1,5 @@
 /** Asks for a tenant, if the session has access to several tenants or to all. */
 
-import type { Page, Tenant } from "@signalbox/contract";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
@@ -72,7 +71,7 @@ function TenantList({ onChoose }: { onChoose: (tenant: string) => void }) {
     {
       queryKey: ["tenants"],
       queryFn: ({ pageParam }) =>
-        api.get<Page<Tenant>>("/api/tenants", { limit: 100, cursor: pageParam }),
+        api.get("/api/tenants", { query: { limit: 100, cursor: pageParam } }),
       initialPageParam: undefined as string | undefined,
       getNextPageParam: (page) => page.next_cursor ?? undefined,
     },

@@ -1,7 +1,6 @@
-import type { Flow } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "wouter";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { ErrorState } from "../ui/error-state.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { Editor } from "./editor.tsx";
@@ -11,7 +10,7 @@ export default function CanvasPage() {
   const { data, error, isPending, refetch } = useQuery({
     // The key does not start with "flows": a change by another client must not replace the edited draft.
     queryKey: ["canvas", id],
-    queryFn: ({ signal }) => api.get<Flow>(path`/api/flows/${id}`, undefined, signal),
+    queryFn: ({ signal }) => api.get("/api/flows/:flow", { params: { flow: id }, signal }),
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnWindowFocus: false,

@@ -3,7 +3,7 @@
 import type { RunItem } from "@signalbox/contract";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation } from "@tanstack/react-query";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { usePastRuns } from "../panel/use-past-runs.ts";
 import { Field, SelectInput } from "../ui/field.tsx";
 import { ago } from "../ui/format.ts";
@@ -28,7 +28,7 @@ export function PastInput({
   const pastRuns = runs.data?.items.filter(({ trigger_node }) => trigger_node === trigger) ?? [];
   const load = useMutation({
     mutationFn: async ({ id, event_id }: RunItem): Promise<PastRunInput> => ({
-      input: await api.get<JsonObject>(path`/api/runs/${id}/input`),
+      input: await api.get("/api/runs/:run/input", { params: { run: id } }),
       event: event_id,
     }),
     onSuccess: onPick,

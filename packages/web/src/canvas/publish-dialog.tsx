@@ -2,7 +2,7 @@
 
 import type { Flow } from "@signalbox/contract";
 import { useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field, TextArea } from "../ui/field.tsx";
@@ -31,11 +31,11 @@ export function PublishDialog({
     setBusy(true);
     try {
       if (!(await saveFirst(autosave))) return;
-      const published = await api.post<Flow>(
-        path`/api/flows/${flow.id}/publish`,
-        { note },
-        { ifMatch: autosave.revision() },
-      );
+      const published = await api.post("/api/flows/:flow/publish", {
+        params: { flow: flow.id },
+        body: { note },
+        ifMatch: autosave.revision(),
+      });
       adopt(published);
       toasts.add({ aspect: "green", title: `Published v${published.version}` });
       onClose();

@@ -1,6 +1,5 @@
 /** Starts a run of the draft: asks for the trigger and its input. */
 
-import type { EventItem, Page } from "@signalbox/contract";
 import { splitParameters } from "@signalbox/rules/flows/split-parameters.ts";
 import { useQuery } from "@tanstack/react-query";
 import { Play } from "lucide-react";
@@ -55,7 +54,7 @@ export function RunDialog({
   const [source, type] = [selection?.source, selection?.type];
   const events = useQuery({
     queryKey: ["events", "canvas", source, type],
-    queryFn: () => api.get<Page<EventItem>>("/api/events", { limit: 30, source, type }),
+    queryFn: () => api.get("/api/events", { query: { limit: 30, source, type } }),
     enabled: isEventTrigger,
   });
   const parsed = readObject(text);

@@ -2,7 +2,7 @@
 
 import type { Flow } from "@signalbox/contract";
 import { useCallback, useEffect, useReducer, useRef, useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { ApiError, toProblem } from "../api/problem.ts";
 import { useLive } from "../api/use-live.ts";
 import { ago } from "../ui/format.ts";
@@ -29,7 +29,7 @@ const classifyError = (error: unknown) => {
 
 const READ_RETRY_MS = 3_000;
 
-const readFlow = (id: string) => api.get<Flow>(path`/api/flows/${id}`);
+const readFlow = (id: string) => api.get("/api/flows/:flow", { params: { flow: id } });
 
 /** Another client has saved a change of values that the unsaved edits change too. */
 export interface Conflict {
@@ -50,7 +50,11 @@ export function useDraft(loaded: Flow) {
     const created: Autosave = createAutosave({
       loaded: { graph: state.graph, revision: loaded.revision },
       save: async (graph, revision) => {
-        const saved = await api.put<Flow>(path`/api/flows/${id}`, graph, { ifMatch: revision });
+        const saved = await api.put("/api/flows/:flow", {
+          params: { flow: id },
+          body: graph,
+          ifMatch: revision,
+        });
         setFlow(saved);
         return { graph: toGraph(saved), revision: saved.revision };
       },

@@ -3,7 +3,7 @@
 import type { Flow } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { type Diff, diffOf } from "./diff.ts";
 import type { Graph } from "./graph.ts";
 
@@ -13,7 +13,9 @@ export const useVersion = ({ id, version }: Pick<Flow, "id" | "version">, enable
   useQuery({
     queryKey: ["flow-version", id, version],
     queryFn: () =>
-      api.get<Pick<Graph, "nodes" | "edges">>(path`/api/flows/${id}/versions/${String(version)}`),
+      api.get("/api/flows/:flow/versions/:version", {
+        params: { flow: id, version: String(version) },
+      }),
     enabled: enabled && version !== null,
     // A version never changes.
     staleTime: Number.POSITIVE_INFINITY,

@@ -1,9 +1,9 @@
 /** Starts runs of the draft, follows them live, and stores the pinned outputs for them. */
 
-import type { RunWithSteps } from "@signalbox/contract";
+import type { RunView, RunWithSteps } from "@signalbox/contract";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useCallback, useEffect, useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { useLive } from "../api/use-live.ts";
 import { isEnded, mergeSteps } from "../runs/run-data.ts";
 import { toastError, toasts } from "../ui/toast.tsx";
@@ -23,6 +23,11 @@ import { saveFirst } from "./save-first.ts";
 
 /** A run whose outputs the test of a single step uses. */
 export type PastRun = Pick<RunWithSteps, "id" | "trigger_node">;
+
+/** The response to a request that starts a run: with the steps if the run has ended. */
+type StartedRun = RunView & {
+  [Name in "steps" | "next_cursor"]?: RunWithSteps[Name] | undefined;
+};
 
 export interface RunRequest {
   trigger: string;
@@ -60,7 +65,7 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
   });
 
   const startRun = useCallback(
-    async (sendRequest: () => Promise<RunWithSteps>, onStarted?: (run: PastRun) => void) => {
+    async (sendRequest: () => Promise<StartedRun>, onStarted?: (run: PastRun) => void) => {
       setStarting(true);
       try {
         if (!(await saveFirst(autosave))) return;
@@ -69,9 +74,9 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
         // The page follows only runs that have not ended, so the steps of this run must be loaded.
         const isMissingSteps = started.steps === undefined && isEnded(started);
         const run = isMissingSteps
-          ? await api.get<RunWithSteps>(path`/api/runs/${started.id}`)
+          ? await api.get("/api/runs/:run", { params: { run: started.id } })
           : started;
-        setRun({ ...run, steps: run.steps ?? [] });
+        setRun({ ...run, steps: run.steps ?? [], next_cursor: run.next_cursor ?? null });
       } catch (error) {
         toastError(error);
       } finally {
@@ -99,11 +104,11 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
       setRequest(newRequest);
       return startRun(
         () =>
-          api.post<RunWithSteps>(
-            path`/api/flows/${flow}/runs`,
-            { ...newRequest, pins: pinsOfRun(graph, pins, newRequest.trigger) },
-            { query: { draft: true } },
-          ),
+          api.post("/api/flows/:flow/runs", {
+            params: { flow },
+            body: { ...newRequest, pins: pinsOfRun(graph, pins, newRequest.trigger) },
+            query: { draft: "1" },
+          }),
         setBase,
       );
     },
@@ -115,14 +120,18 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
       const past = base ?? last;
       const trigger = triggerOf(graph, node, past?.trigger_node);
       return startRun(() =>
-        api.post<RunWithSteps>(path`/api/flows/${flow}/nodes/${node}/test`, {
-          pins: trigger ? pinsOfTest(graph, pins, trigger, node) : {},
-          ...(trigger && { trigger }),
-          ...(past && { from_run: past.id }),
+        api.post("/api/flows/:flow/nodes/:node/test", {
+          params: { flow, node },
+          body: {
+            pins: trigger ? pinsOfTest(graph, pins, trigger, node) : {},
+            ...(trigger && { trigger }),
+            ...(past && { from_run: past.id }),
+          },
         }),
       );
     },
-    cancel: () => run && void api.post(path`/api/runs/${run.id}/cancel`).catch(toastError),
+    cancel: () =>
+      run && void api.post("/api/runs/:run/cancel", { params: { run: run.id } }).catch(toastError),
     close: () => setRun(undefined),
     pin: (node: string, pin: Pin) => changePins({ ...pins, [node]: pin }),
     unpin: (node: string) => {

@@ -1,9 +1,8 @@
 /** Lists the published versions, to roll back to one, or to use its graph as the draft. */
 
-import type { Flow, FlowVersion } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -11,7 +10,6 @@ import { ErrorState } from "../ui/error-state.tsx";
 import { ago } from "../ui/format.ts";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
-import type { Graph } from "./graph.ts";
 import type { Draft } from "./use-draft.ts";
 
 export function VersionsDialog({
@@ -24,7 +22,7 @@ export function VersionsDialog({
   const [busyVersion, setBusyVersion] = useState<number>();
   const { data, error, isPending, refetch } = useQuery({
     queryKey: ["flows", flow.id, "versions"],
-    queryFn: () => api.get<{ items: FlowVersion[] }>(path`/api/flows/${flow.id}/versions`),
+    queryFn: () => api.get("/api/flows/:flow/versions", { params: { flow: flow.id } }),
   });
   const runAction = (version: number, action: () => Promise<unknown>) => {
     setBusyVersion(version);
@@ -34,18 +32,18 @@ export function VersionsDialog({
   };
   const rollBack = async (version: number) => {
     await autosave.flush();
-    const published = await api.post<Flow>(
-      path`/api/flows/${flow.id}/rollback`,
-      { version },
-      { ifMatch: autosave.revision() },
-    );
+    const published = await api.post("/api/flows/:flow/rollback", {
+      params: { flow: flow.id },
+      body: { version },
+      ifMatch: autosave.revision(),
+    });
     replaceDraft(published);
     toasts.add({ aspect: "green", title: `Published v${version} again, as v${published.version}` });
   };
   const copyToDraft = async (version: number) => {
-    const versionGraph = await api.get<Pick<Graph, "nodes" | "edges">>(
-      path`/api/flows/${flow.id}/versions/${String(version)}`,
-    );
+    const versionGraph = await api.get("/api/flows/:flow/versions/:version", {
+      params: { flow: flow.id, version: String(version) },
+    });
     dispatch({ do: "replace", graph: { ...graph, ...versionGraph } });
   };
   return (

@@ -1,6 +1,6 @@
 /** Shows the steps to connect an agent, and whether the agent has called the hub. */
 
-import type { CreatedToken, OAuthGrant, Page, Token } from "@signalbox/contract";
+import type { CreatedToken } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
@@ -63,12 +63,12 @@ export function CallState({ created }: { created: CreatedToken | undefined }) {
 function useCallers(): Record<"tokens" | "grants" | "newGrants", readonly Caller[]> {
   const { data: tokens } = useQuery({
     queryKey: ["tokens", "newest"],
-    queryFn: () => api.get<Page<Token>>("/api/tokens", { limit: PAGE_SIZE }),
+    queryFn: () => api.get("/api/tokens", { query: { limit: PAGE_SIZE } }),
     refetchInterval: POLL_MS,
   });
   const { data: grants } = useQuery({
     queryKey: ["oauth-grants", "newest"],
-    queryFn: () => api.get<Page<OAuthGrant>>("/api/oauth/grants", { limit: PAGE_SIZE }),
+    queryFn: () => api.get("/api/oauth/grants", { query: { limit: PAGE_SIZE } }),
     refetchInterval: POLL_MS,
   });
   const [newestBefore, setNewestBefore] = useState<string>();

@@ -1,6 +1,5 @@
 /** The page to connect an agent: the configuration to paste, a token, and the state of the connection. */
 
-import type { CreatedToken } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
@@ -51,8 +50,10 @@ function ConnectAnyClient() {
   const [client, setClient] = useState("claude-code");
   const create = useMutation({
     mutationFn: () =>
-      api.post<CreatedToken>("/api/tokens", {
-        name: CLIENTS.find(({ id }) => id === client)?.name ?? client,
+      api.post("/api/tokens", {
+        body: {
+          name: CLIENTS.find(({ id }) => id === client)?.name ?? client,
+        },
       }),
     onSuccess: () => void queryClient.invalidateQueries({ queryKey: ["tokens"] }),
   });

@@ -3,21 +3,21 @@
 import type { ConnectionDetails } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { LogIn, LogOut } from "lucide-react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
 
 export function AuthorizationButtons({ id, status }: Pick<ConnectionDetails, "id" | "status">) {
-  const target = path`/api/connections/${id}/authorization`;
+  const params = { connection: id };
   const isNeeded = status === "needs_authorization";
   const authorize = useMutation({
-    mutationFn: () => api.post<{ url: string }>(target),
+    mutationFn: () => api.post("/api/connections/:connection/authorization", { params }),
     onSuccess: ({ url }) => location.assign(url),
     onError: toastError,
   });
   const signOut = useMutation({
-    mutationFn: () => api.delete<ConnectionDetails>(target),
+    mutationFn: () => api.delete("/api/connections/:connection/authorization", { params }),
     onSuccess: (checked) => {
       queryClient.setQueryData(["connections", "one", id], checked);
       void queryClient.invalidateQueries({ queryKey: ["connections", "all"] });

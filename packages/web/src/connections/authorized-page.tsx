@@ -3,11 +3,10 @@
  * cookie with a redirect from another site, so this page sends the parameters to the hub.
  */
 
-import type { ConnectionDetails } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { ButtonLink } from "../ui/button.tsx";
@@ -22,7 +21,10 @@ export default function AuthorizedPage() {
   const [connection, setConnection] = useState("");
   const { mutate, error } = useMutation({
     mutationFn: ({ id, response }: ReturnType<typeof readAuthorization>) =>
-      api.put<ConnectionDetails>(path`/api/connections/${id}/authorization`, response),
+      api.put("/api/connections/:connection/authorization", {
+        params: { connection: id },
+        body: response,
+      }),
     onSuccess: (checked) => {
       queryClient.setQueryData(["connections", "one", checked.id], checked);
       void queryClient.invalidateQueries({ queryKey: ["connections", "all"] });

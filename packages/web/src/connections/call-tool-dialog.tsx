@@ -1,11 +1,11 @@
 /** Calls a tool of a connection, with arguments from a form for the tool's schema, or from JSON. */
 
-import type { CalledTool, ConnectionTool } from "@signalbox/contract";
-import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import type { CalledTool } from "@signalbox/contract";
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Play } from "lucide-react";
 import { useId, useMemo, useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { PanelProvider } from "../panel/panel-context.ts";
 import { SchemaForm } from "../panel/schema-form.tsx";
 import { Button } from "../ui/button.tsx";
@@ -39,7 +39,7 @@ export function CallToolDialog({
 }) {
   const tools = useQuery({
     queryKey: ["connections", "tools", connection],
-    queryFn: () => api.get<{ items: ConnectionTool[] }>(path`/api/connections/${connection}/tools`),
+    queryFn: () => api.get("/api/connections/:connection/tools", { params: { connection } }),
   });
   const tool = tools.data?.items.find((each) => each.name === name);
   const schema = tool?.inputSchema ?? ANY_OBJECT;
@@ -100,10 +100,10 @@ function CallDialog({
   const call = useMutation({
     mutationFn: async (args: JsonObject) => {
       const start = performance.now();
-      const result = await api.post<CalledTool>(
-        path`/api/connections/${connection}/tools/${name}`,
-        { arguments: args },
-      );
+      const result = await api.post("/api/connections/:connection/tools/:tool", {
+        params: { connection, tool: name },
+        body: { arguments: args },
+      });
       return { result, ms: performance.now() - start };
     },
   });
@@ -193,6 +193,7 @@ function CallDialog({
 }
 
 function Result({ result, ms }: { result: CalledTool; ms: number }) {
+  const { structuredContent, ...fields } = result;
   return (
     <section aria-label="Result" className="flex flex-col gap-2 border-line border-t pt-3">
       <h3 className="type-label text-ink-2">Result after {duration(ms)}</h3>
@@ -201,7 +202,11 @@ function Result({ result, ms }: { result: CalledTool; ms: number }) {
           {textOf(result) || "The tool reported an error."}
         </p>
       )}
-      <JsonTree value={result as unknown as Json} label="result" maxRows={16} />
+      <JsonTree
+        value={structuredContent ? { ...fields, structuredContent } : fields}
+        label="result"
+        maxRows={16}
+      />
     </section>
   );
 }

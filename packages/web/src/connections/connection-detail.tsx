@@ -1,10 +1,9 @@
 /** The details of a connection: its status, tools and triggers, and the flows that use it. */
 
-import type { ConnectionDetails } from "@signalbox/contract";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Pencil, Play, RefreshCw, Trash2, X } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
@@ -31,11 +30,12 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
   const key = ["connections", "one", id];
   const { data, error, refetch } = useQuery({
     queryKey: key,
-    queryFn: () => api.get<ConnectionDetails>(path`/api/connections/${id}`),
+    queryFn: () => api.get("/api/connections/:connection", { params: { connection: id } }),
     refetchInterval: REFRESH_MS,
   });
   const check = useMutation({
-    mutationFn: () => api.post<ConnectionDetails>(path`/api/connections/${id}/check`),
+    mutationFn: () =>
+      api.post("/api/connections/:connection/check", { params: { connection: id } }),
     onSuccess: (checked) => {
       queryClient.setQueryData(key, checked);
       void queryClient.invalidateQueries({ queryKey: ["connections"] });
@@ -153,7 +153,9 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
           description="Flows that use this connection fail, and its triggers stop. Its events are kept."
           label="Delete"
           icon={Trash2}
-          onConfirm={() => api.delete(path`/api/connections/${id}`)}
+          onConfirm={() =>
+            api.delete("/api/connections/:connection", { params: { connection: id } })
+          }
           onDone={() => {
             void queryClient.invalidateQueries({ queryKey: ["connections", "all"] });
             toasts.add({ aspect: "green", title: `“${data.name}” was deleted` });

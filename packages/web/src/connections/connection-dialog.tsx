@@ -4,7 +4,7 @@ import type { ConnectionDetails } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { Plus, RefreshCw } from "lucide-react";
 import { useId, useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { fieldErrors } from "../api/problem.ts";
 import { queryClient } from "../app/query-client.ts";
 import { useSession } from "../app/session.ts";
@@ -41,11 +41,11 @@ export function ConnectionDialog({
   const save = useMutation({
     mutationFn: () =>
       connection
-        ? api.patch<ConnectionDetails>(
-            path`/api/connections/${connection.id}`,
-            bodyOf(form, connection),
-          )
-        : api.post<ConnectionDetails>("/api/connections", bodyOf(form)),
+        ? api.patch("/api/connections/:connection", {
+            params: { connection: connection.id },
+            body: bodyOf(form, connection),
+          })
+        : api.post("/api/connections", { body: bodyOf(form) }),
     onSuccess: (saved) => {
       void queryClient.invalidateQueries({ queryKey: ["connections"] });
       onClose();

@@ -2,6 +2,7 @@
 
 import type { Connection } from "@signalbox/contract";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
+import type { BodyAt } from "../api/client.ts";
 
 export type Pair = readonly [name: string, value: string];
 
@@ -128,26 +129,33 @@ export function isComplete(
   return access !== "client_credentials" || (clientId.trim() !== "" && clientSecret !== "");
 }
 
+type NewBody = BodyAt<"post", "/api/connections">;
+type ChangedBody = BodyAt<"patch", "/api/connections/:connection">;
+
 /** The body of the request that adds a connection, or changes the connection `before`. */
-export function bodyOf(form: ConnectionForm, before?: StoredConnection): JsonObject {
+export function bodyOf(form: ConnectionForm): NewBody;
+export function bodyOf(form: ConnectionForm, before: StoredConnection): ChangedBody;
+export function bodyOf(form: ConnectionForm, before?: StoredConnection): NewBody | ChangedBody {
   const { name, transport, url, command, args, headers, env } = form;
   const stored = before?.credentials ?? {};
+  const newEnv = changedPairs(env, namesIn(stored.env));
+  const newHeaders = changedPairs(headers, namesIn(stored.headers));
   if (transport === "stdio")
     return {
       name: name.trim(),
       command: command.trim(),
       args: args.split("\n").filter((line) => line !== ""),
-      ...pairsField("env", env, namesIn(stored.env)),
+      ...(newEnv !== undefined && { env: newEnv }),
     };
   return {
     name: name.trim(),
     url: url.trim(),
     ...authField(form, storedAuth(stored) !== undefined),
-    ...pairsField("headers", headers, namesIn(stored.headers)),
+    ...(newHeaders !== undefined && { headers: newHeaders }),
   };
 }
 
-function authField(form: ConnectionForm, hasStored: boolean): JsonObject {
+function authField(form: ConnectionForm, hasStored: boolean): Pick<ChangedBody, "auth"> {
   const { access, token, clientId, clientSecret, tokenUrl, scope, audience } = form;
   if (access === "keep") return {};
   if (access === "none") return hasStored ? { auth: null } : {};
@@ -175,18 +183,19 @@ function authField(form: ConnectionForm, hasStored: boolean): JsonObject {
   };
 }
 
-const optionalField = (field: string, text: string): JsonObject =>
-  text.trim() === "" ? {} : { [field]: text.trim() };
+const optionalField = <Field extends string>(
+  field: Field,
+  text: string,
+): Partial<Record<Field, string>> =>
+  text.trim() === "" ? {} : ({ [field]: text.trim() } as Record<Field, string>);
 
-/** An empty list removes the stored values. */
-function pairsField(
-  field: string,
+/** Returns undefined if the values do not change. An empty list removes the stored values. */
+function changedPairs(
   pairs: readonly Pair[] | undefined,
   stored: readonly string[],
-): JsonObject {
-  if (pairs === undefined) return {};
-  const named = pairs.filter(([name]) => name.trim() !== "");
+): Record<string, string> | null | undefined {
+  const named = pairs?.filter(([name]) => name.trim() !== "") ?? [];
   if (named.length > 0)
-    return { [field]: Object.fromEntries(named.map(([name, value]) => [name.trim(), value])) };
-  return stored.length > 0 ? { [field]: null } : {};
+    return Object.fromEntries(named.map(([name, value]) => [name.trim(), value]));
+  return pairs !== undefined && stored.length > 0 ? null : undefined;
 }

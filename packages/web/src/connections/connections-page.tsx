@@ -1,6 +1,6 @@
 /** The list of connections, with their status and the numbers of their tools and triggers. */
 
-import type { Connection, Page } from "@signalbox/contract";
+import type { Connection } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { Plug, Plus } from "lucide-react";
 import { useState } from "react";
@@ -25,7 +25,7 @@ export default function ConnectionsPage() {
   const [isAdding, setAdding] = useState(false);
   const connections = useQuery({
     queryKey: ["connections", "all"],
-    queryFn: () => api.get<Page<Connection>>("/api/connections", { limit: 100 }),
+    queryFn: () => api.get("/api/connections", { query: { limit: 100 } }),
     refetchInterval: 10_000,
   });
   const add = (

@@ -1,15 +1,20 @@
-const PARAMETERS = ["state", "code", "iss", "error", "error_description"];
+import type { BodyAt } from "../api/client.ts";
+
+const OPTIONAL = ["code", "iss", "error", "error_description"] as const;
 
 /** Reads the parameters of the redirect, and the id of the connection, with which `state` begins. */
 export function readAuthorization(search: string): {
   id: string;
-  response: Record<string, string>;
+  response: BodyAt<"put", "/api/connections/:connection/authorization">;
 } {
   const params = new URLSearchParams(search);
-  const response: Record<string, string> = { state: "" };
-  for (const name of PARAMETERS) {
+  const state = params.get("state") ?? "";
+  const others = OPTIONAL.flatMap((name) => {
     const value = params.get(name);
-    if (value !== null) response[name] = value;
-  }
-  return { id: response.state?.split(".")[0] || "unknown", response };
+    return value === null ? [] : [[name, value] as const];
+  });
+  return {
+    id: state.split(".")[0] || "unknown",
+    response: { state, ...Object.fromEntries(others) },
+  };
 }

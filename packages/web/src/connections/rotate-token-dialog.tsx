@@ -4,7 +4,7 @@ import type { Subscription } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { cx } from "../ui/cx.ts";
@@ -40,8 +40,11 @@ export function RotateTokenDialog({
   const [{ revokeNow, done }, setChoice] = useState(KEEP);
   const rotate = useMutation({
     mutationFn: () =>
-      api.post(path`/api/connections/${connection}/subscriptions/${subscription.id}/rotate`, {
-        revoke_now: revokeNow,
+      api.post("/api/connections/:connection/subscriptions/:subscription/rotate", {
+        params: { connection, subscription: subscription.id },
+        body: {
+          revoke_now: revokeNow,
+        },
       }),
     onSuccess: () => {
       void queryClient.invalidateQueries({

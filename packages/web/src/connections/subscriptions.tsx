@@ -1,11 +1,11 @@
 /** The trigger subscriptions of a connection: the flows that use it, and the states at its server. */
 
-import type { FlowSummary, Page, Subscription } from "@signalbox/contract";
+import type { Subscription } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { IconButton } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
@@ -19,12 +19,12 @@ export function Subscriptions({ connection }: { connection: string }) {
   const { data, error, refetch } = useQuery({
     queryKey: ["connections", "subscriptions", connection],
     queryFn: () =>
-      api.get<{ items: Subscription[] }>(path`/api/connections/${connection}/subscriptions`),
+      api.get("/api/connections/:connection/subscriptions", { params: { connection } }),
     refetchInterval: 5_000,
   });
   const flows = useQuery({
     queryKey: ["flows", "palette"],
-    queryFn: () => api.get<Page<FlowSummary>>("/api/flows", { limit: 100 }),
+    queryFn: () => api.get("/api/flows", { query: { limit: 100 } }),
   });
   const [rotated, setRotated] = useState<Subscription>();
   const nameOf = ({ flow_id }: Subscription) =>

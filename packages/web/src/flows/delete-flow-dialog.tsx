@@ -3,7 +3,7 @@
 import type { FlowItem } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { Download, Trash2 } from "lucide-react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -13,7 +13,7 @@ import { toastError, toasts } from "../ui/toast.tsx";
 
 export function DeleteFlowDialog({ flow, onClose }: { flow: FlowItem; onClose: () => void }) {
   const remove = useMutation({
-    mutationFn: () => api.delete(path`/api/flows/${flow.id}`),
+    mutationFn: () => api.delete("/api/flows/:flow", { params: { flow: flow.id } }),
     onSuccess: () => {
       void queryClient.invalidateQueries({ queryKey: ["flows"] });
       toasts.add({ aspect: "green", title: `“${flow.name}” was deleted` });
@@ -57,7 +57,7 @@ export function DeleteFlowDialog({ flow, onClose }: { flow: FlowItem; onClose: (
 /** Downloads the flow as a JSON file that can be imported again. */
 export async function downloadFlow(flow: Pick<FlowItem, "id" | "name">): Promise<void> {
   try {
-    const exported = await api.get<unknown>(path`/api/flows/${flow.id}/export`);
+    const exported = await api.get("/api/flows/:flow/export", { params: { flow: flow.id } });
     const blob = new Blob([JSON.stringify(exported, null, 2)], { type: "application/json" });
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);

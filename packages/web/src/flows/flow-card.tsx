@@ -1,6 +1,6 @@
 /** A flow in the list: its triggers, its waiting runs, its last run, and its problems. */
 
-import type { Flow, FlowItem, Queue } from "@signalbox/contract";
+import type { FlowItem, Queue } from "@signalbox/contract";
 import {
   CalendarClock,
   Copy,
@@ -12,7 +12,7 @@ import {
 } from "lucide-react";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { signalOfRun } from "../runs/signal-of-run.ts";
 import { IconButton } from "../ui/button.tsx";
@@ -108,16 +108,21 @@ function FlowMenu({ flow, onDelete }: { flow: FlowItem; onDelete: () => void }) 
   const [, navigate] = useLocation();
   const duplicate = async () => {
     try {
-      const { nodes, edges, description } = await api.get<Flow>(path`/api/flows/${flow.id}`);
-      const copy = await api.post<Flow>(path`/api/apps/${flow.app}/flows`, {
-        name: `${flow.name} (copy)`,
-        description,
-        // Without a tool name, the hub assigns one that is unique in the app.
-        nodes: nodes.map(({ parameters: { toolName: _, ...parameters }, ...node }) => ({
-          ...node,
-          parameters,
-        })),
-        edges,
+      const { nodes, edges, description } = await api.get("/api/flows/:flow", {
+        params: { flow: flow.id },
+      });
+      const copy = await api.post("/api/apps/:app/flows", {
+        params: { app: flow.app },
+        body: {
+          name: `${flow.name} (copy)`,
+          description,
+          // Without a tool name, the hub assigns one that is unique in the app.
+          nodes: nodes.map(({ parameters: { toolName: _, ...parameters }, ...node }) => ({
+            ...node,
+            parameters,
+          })),
+          edges,
+        },
       });
       void queryClient.invalidateQueries({ queryKey: ["flows"] });
       toasts.add({ aspect: "green", title: `“${copy.name}” was created as a draft` });

@@ -1,6 +1,5 @@
 /** The page with all flows, grouped by app. */
 
-import type { FlowItem, Page } from "@signalbox/contract";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Plus, Search } from "lucide-react";
 import { useMemo, useState } from "react";
@@ -38,8 +37,7 @@ export default function FlowsPage() {
   const queue = useQueue();
   const flows = useInfiniteQuery({
     queryKey: ["flows", "all"],
-    queryFn: ({ pageParam }) =>
-      api.get<Page<FlowItem>>("/api/flows", { limit: 100, cursor: pageParam }),
+    queryFn: ({ pageParam }) => api.get("/api/flows", { query: { limit: 100, cursor: pageParam } }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   });

@@ -1,11 +1,10 @@
 /** Creates a flow: asks for its name and app, then opens it in the editor. */
 
-import type { App, Flow } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { Workflow } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -42,16 +41,19 @@ export function NewFlowDialog({
     mutationFn: async () => {
       let slug = app;
       if (app === NEW_APP) {
-        slug = (await api.post<App>("/api/apps", { name: appName.trim() })).slug;
+        slug = (await api.post("/api/apps", { body: { name: appName.trim() } })).slug;
         // If the flow is rejected, the next attempt uses this app.
         setChosenApp(slug);
         await queryClient.invalidateQueries({ queryKey: ["apps"] });
       }
-      return api.post<Flow>(path`/api/apps/${slug}/flows`, {
-        name: name.trim(),
-        ...(start.nodes && {
-          nodes: start.nodes.map((node) => ({ ...node, position: { x: 96, y: 128 } })),
-        }),
+      return api.post("/api/apps/:app/flows", {
+        params: { app: slug },
+        body: {
+          name: name.trim(),
+          ...(start.nodes && {
+            nodes: start.nodes.map((node) => ({ ...node, position: { x: 96, y: 128 } })),
+          }),
+        },
       });
     },
     onSuccess: ({ id }) => {

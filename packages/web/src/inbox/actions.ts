@@ -1,7 +1,7 @@
 /** The actions on events: mark as processed or as waiting, with an undo, and replay. */
 
-import type { BulkResult, ReplayResult } from "@signalbox/contract";
-import { api, path } from "../api/client.ts";
+import type { BulkResult } from "@signalbox/contract";
+import { api } from "../api/client.ts";
 import { ApiError } from "../api/problem.ts";
 import { queryClient } from "../app/query-client.ts";
 import { plural } from "../ui/format.ts";
@@ -24,7 +24,7 @@ async function sendInBatches(
   try {
     for (let start = 0; start < ids.length; start += MAX_IDS[action]) {
       const batch = ids.slice(start, start + MAX_IDS[action]);
-      const result = await api.post<BulkResult>("/api/events/bulk", { ids: batch, action });
+      const result = await api.post("/api/events/bulk", { body: { ids: batch, action } });
       total.ids.push(...result.ids);
       total.runs += result.runs;
       const { length: notReplayed } = result.not_replayed;
@@ -84,7 +84,10 @@ export async function markEvents(ids: readonly string[], processed: boolean): Pr
 
 export async function replayEvent(id: string): Promise<void> {
   try {
-    const { runs, considered } = await api.post<ReplayResult>(path`/api/events/${id}/replay`);
+    const { runs, considered } = await api.post("/api/events/:event/replay", {
+      params: { event: id },
+      body: {},
+    });
     toasts.add(
       runs.length > 0
         ? { aspect: "lunar", title: `${plural(runs.length, "run")} started` }

@@ -1,6 +1,6 @@
 /** The open event: its actions, the progress of its newest run, and tabs with its details. */
 
-import type { EventItem, Page, RunItem } from "@signalbox/contract";
+import type { EventItem } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { Check, Link2, RotateCcw, Undo2, Workflow, X } from "lucide-react";
 import { useEffect, useState } from "react";
@@ -48,7 +48,7 @@ export function EventDetail({
   const verdicts = useExplanation(id);
   const runs = useQuery({
     queryKey: ["runs", { event: id }],
-    queryFn: () => api.get<Page<RunItem>>("/api/runs", { event: id, limit: 50 }),
+    queryFn: () => api.get("/api/runs", { query: { event: id, limit: 50 } }),
   });
   const event = eventQuery.data ?? item;
   const newestRun = runs.data?.items[0];

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { client } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { bytes } from "../ui/format.ts";
 import { Loaded } from "../ui/loaded.tsx";
@@ -7,7 +7,7 @@ import { Loaded } from "../ui/loaded.tsx";
 export function EventHeaders({ id }: { id: string }) {
   const query = useQuery({
     queryKey: ["events", id, "headers"],
-    queryFn: () => client.get("/api/events/:event/headers", { params: { event: id } }),
+    queryFn: () => api.get("/api/events/:event/headers", { params: { event: id } }),
   });
   return (
     <Loaded query={query} rows={6} height={28}>

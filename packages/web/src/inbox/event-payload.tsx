@@ -1,5 +1,4 @@
 import type { EventView } from "@signalbox/contract";
-import type { Json } from "@signalbox/rules/json.ts";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
 import { type Loadable, Loaded } from "../ui/loaded.tsx";
 import { LargePayload } from "./large-payload.tsx";
@@ -11,7 +10,7 @@ export const EventPayload = ({ query }: { query: Loadable<EventView> }) => (
         <LargePayload event={event} />
       ) : (
         <div className="flex h-full flex-col pb-4">
-          <JsonTree value={event.payload as Json} label="payload" searchable />
+          <JsonTree value={event.payload} label="payload" searchable />
         </div>
       )
     }

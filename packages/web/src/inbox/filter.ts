@@ -1,5 +1,5 @@
 /** The filter of the inbox. It is in the query string of the URL, so that a view can be shared and saved. */
-import type { Query } from "../api/client.ts";
+import type { QueryAt } from "../api/client.ts";
 
 export const VIEWS = ["waiting", "all", "failed", "unmatched"] as const;
 type View = (typeof VIEWS)[number];
@@ -55,7 +55,7 @@ const MINUTE_MS = 60_000;
 export function toListQuery(
   { view, source, type, period, until, text }: Filter,
   now: number,
-): Query {
+): QueryAt<"/api/events"> {
   // Rounded, so that the requests for the pages of a list mostly have the same start.
   const since = period && Math.floor((now - PERIODS[period]) / MINUTE_MS) * MINUTE_MS;
   return {
@@ -63,7 +63,7 @@ export function toListQuery(
     type,
     text,
     until,
-    since: since && new Date(since).toISOString(),
+    since: since === undefined ? undefined : new Date(since).toISOString(),
     pending: view === "waiting" ? "1" : undefined,
     outcome: view === "failed" || view === "unmatched" ? view : undefined,
   };

@@ -1,6 +1,5 @@
 /** The guided path of a new hub. A step is marked as done when the event, the flow or the call exists. */
 
-import type { EventItem, FlowSummary, Page, RunItem } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { Bot, Eye, Send, Workflow, X } from "lucide-react";
 import { useEffect, useState } from "react";
@@ -59,12 +58,12 @@ export function FirstSteps() {
   const stats = useQuery({ ...statsQuery, enabled: !isHidden });
   const flows = useQuery({
     queryKey: ["flows", "first"],
-    queryFn: () => api.get<Page<FlowSummary>>("/api/flows", { limit: 1 }),
+    queryFn: () => api.get("/api/flows", { query: { limit: 1 } }),
     enabled: !isHidden,
   });
   const runs = useQuery({
     queryKey: ["runs", "newest"],
-    queryFn: () => api.get<Page<RunItem>>("/api/runs", { limit: 100 }),
+    queryFn: () => api.get("/api/runs", { query: { limit: 100 } }),
     enabled: !isHidden,
   });
   const guidedPath =
@@ -87,7 +86,7 @@ export function FirstSteps() {
     send: sendTest,
     see: () =>
       void api
-        .get<Page<EventItem>>("/api/events", { limit: 1 })
+        .get("/api/events", { query: { limit: 1 } })
         .then(({ items: [newest] }) => newest && navigate(`/inbox/${newest.id}?view=all`))
         .catch(toastError),
     make: () => setFlowDialogOpen(true),

@@ -11,7 +11,7 @@ import { figuresOf, formatRate } from "./figures.ts";
 
 export const statsQuery = {
   queryKey: ["stats"],
-  queryFn: () => api.get<Stats>("/api/stats", { window: "1h" }),
+  queryFn: () => api.get("/api/stats", { query: { window: "1h" } }),
   refetchInterval: 15_000,
 };
 

@@ -1,10 +1,11 @@
 /** Shows the JSON of a payload that is too large for a tree as text, and loads it in parts. */
 
 import type { EventView } from "@signalbox/contract";
+import { pathWith } from "@signalbox/contract/client.ts";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useState } from "react";
-import { api, fileUrl, path } from "../api/client.ts";
+import { api, fileUrl } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { bytes } from "../ui/format.ts";
@@ -15,10 +16,11 @@ const MAX_PARTS = 8;
 /** `event.payload` is the first part of the text. */
 export function LargePayload({ event }: { event: EventView }) {
   const [isMoreWanted, setMoreWanted] = useState(false);
-  const target = path`/api/events/${event.id}`;
+  const params = { event: event.id };
   const more = useInfiniteQuery({
     queryKey: ["event-payload", event.id],
-    queryFn: ({ pageParam, signal }) => api.get<EventView>(target, { offset: pageParam }, signal),
+    queryFn: ({ pageParam, signal }) =>
+      api.get("/api/events/:event", { params, query: { offset: pageParam }, signal }),
     initialPageParam: event.next_offset ?? 0,
     getNextPageParam: ({ next_offset }, parts) =>
       parts.length < MAX_PARTS - 1 ? (next_offset ?? undefined) : undefined,
@@ -47,7 +49,7 @@ export function LargePayload({ event }: { event: EventView }) {
         )}
         <a
           className="btn small square"
-          href={fileUrl(target)}
+          href={fileUrl(pathWith("/api/events/:event", params))}
           download={`event-${event.id}.json`}
           title="Download"
           aria-label="Download the event"

@@ -1,9 +1,9 @@
 /** Shows the progress of a run as stations on a track, and updates it until the run ends. */
 
-import type { Flow, RunItem, RunWithSteps } from "@signalbox/contract";
+import type { RunItem } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { useLive } from "../api/use-live.ts";
 import { queryClient } from "../app/query-client.ts";
 import { useIsAdmin } from "../app/session.ts";
@@ -15,7 +15,7 @@ export function RunLine({ run }: { run: RunItem }) {
   const queryKey = ["runs", run.id, "line"];
   const steps = useQuery({
     queryKey,
-    queryFn: () => api.get<RunWithSteps>(path`/api/runs/${run.id}`),
+    queryFn: () => api.get("/api/runs/:run", { params: { run: run.id } }),
     placeholderData: (before) => before,
   });
   const isAdmin = useIsAdmin();
@@ -23,7 +23,7 @@ export function RunLine({ run }: { run: RunItem }) {
     queryKey: ["flows", run.flow_id],
     // Members may not read flows. The stations then have the ids of the nodes instead of their names.
     enabled: isAdmin,
-    queryFn: () => api.get<Flow>(path`/api/flows/${run.flow_id}`),
+    queryFn: () => api.get("/api/flows/:flow", { params: { flow: run.flow_id } }),
   });
   const isEnded = run.finished_at !== null;
   useLive(isEnded ? undefined : `runs:${run.id}`, ({ kind }) => {

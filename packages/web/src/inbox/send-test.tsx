@@ -1,6 +1,6 @@
 /** The dialog in which the hub sends a signed sample to its own webhook endpoint. It needs no public URL. */
 
-import type { Page, SourceKind, TestEventSent } from "@signalbox/contract";
+import type { SourceKind } from "@signalbox/contract";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Send } from "lucide-react";
 import { createContext, type ReactNode, useContext, useState } from "react";
@@ -31,7 +31,7 @@ export function SendTestProvider({ children }: { children: ReactNode }) {
 function SendTestDialog({ onClose }: { onClose: () => void }) {
   const kinds = useQuery({
     queryKey: ["source-kinds"],
-    queryFn: () => api.get<Page<SourceKind>>("/api/source-kinds"),
+    queryFn: () => api.get("/api/source-kinds"),
   });
   return (
     <Dialog
@@ -56,10 +56,12 @@ function SendTestForm({ kinds, onClose }: { kinds: readonly SourceKind[]; onClos
   const [action, setAction] = useState("opened");
   const send = useMutation({
     mutationFn: () =>
-      api.post<TestEventSent>("/api/events/test", {
-        source,
-        ...(type && { type }),
-        ...(action && source === "github" && { action }),
+      api.post("/api/events/test", {
+        body: {
+          source,
+          ...(type && { type }),
+          ...(action && source === "github" && { action }),
+        },
       }),
     onSuccess: ({ id }) => {
       onClose();

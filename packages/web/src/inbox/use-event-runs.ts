@@ -1,6 +1,6 @@
 /** Loads the newest runs in one request for all rows, and groups them by the event that started them. */
 
-import type { Page, RunItem } from "@signalbox/contract";
+import type { RunItem } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useMemo } from "react";
 import { api } from "../api/client.ts";
@@ -15,7 +15,7 @@ const isActive = ({ finished_at }: RunItem) => finished_at === null;
 export function useEventRuns(): (eventId: string) => readonly RunItem[] {
   const { data } = useQuery({
     queryKey: ["runs", "newest"],
-    queryFn: () => api.get<Page<RunItem>>("/api/runs", { limit: 100 }),
+    queryFn: () => api.get("/api/runs", { query: { limit: 100 } }),
     // The live stream reports changes. Polling also finds those that a broken stream does not report.
     refetchInterval: ({ state }) => (state.data?.items.some(isActive) ? 2_000 : false),
   });

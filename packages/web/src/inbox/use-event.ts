@@ -1,6 +1,7 @@
 import type { EventView } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
+import { queryClient } from "../app/query-client.ts";
 
 /** The hub truncates larger payloads. */
 const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
@@ -9,13 +10,16 @@ const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
 export const useEvent = (id: string | null) =>
   useQuery({
     queryKey: ["events", id],
-    queryFn: ({ signal }) =>
-      api.get<EventView>(path`/api/events/${id ?? ""}`, { max_bytes: MAX_PAYLOAD_BYTES }, signal),
+    queryFn: async ({ queryKey, signal }) => {
+      const loaded = await api.get("/api/events/:event", {
+        params: { event: id ?? "" },
+        query: { max_bytes: MAX_PAYLOAD_BYTES },
+        signal,
+      });
+      const cached = queryClient.getQueryData<EventView>(queryKey);
+      return cached ? { ...loaded, payload: cached.payload } : loaded;
+    },
     enabled: id !== null,
     // A payload never changes. The default would compare it deeply, which is slow if it is large.
-    structuralSharing: (cached, loaded) =>
-      reusePayload(cached as EventView | undefined, loaded as EventView),
+    structuralSharing: false,
   });
-
-const reusePayload = (cached: EventView | undefined, loaded: EventView): EventView =>
-  cached?.id === loaded.id ? { ...loaded, payload: cached.payload } : loaded;

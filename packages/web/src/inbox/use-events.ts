@@ -22,11 +22,10 @@ export const useEvents = (filter: Filter) =>
     ...EVENT_ORDER,
     queryKey: ["event-list", writeFilter(filter)],
     fetchPage: (cursor, signal) =>
-      api.get<Page<EventItem>>(
-        "/api/events",
-        { ...toListQuery(filter, Date.now()), limit: PAGE_SIZE, cursor },
+      api.get("/api/events", {
+        query: { ...toListQuery(filter, Date.now()), limit: PAGE_SIZE, cursor },
         signal,
-      ),
+      }),
     topic: "events",
     concerns: ({ kind, data }) =>
       kind === "event" || (kind === "change" && (data as { topic?: string }).topic !== "flows"),

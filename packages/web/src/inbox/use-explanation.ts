@@ -1,8 +1,7 @@
 /** The triggers of the tenant with their verdicts on an event, in pages. */
 
-import type { Explanation } from "@signalbox/contract";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 
 export type ExplanationQuery = ReturnType<typeof useExplanation>;
 
@@ -10,7 +9,7 @@ export const useExplanation = (event: string) =>
   useInfiniteQuery({
     queryKey: ["events", event, "explain"],
     queryFn: ({ pageParam }) =>
-      api.get<Explanation>(path`/api/events/${event}/explain`, { cursor: pageParam }),
+      api.get("/api/events/:event/explain", { params: { event }, query: { cursor: pageParam } }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
     select: ({ pages }) => ({

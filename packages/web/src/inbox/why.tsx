@@ -1,7 +1,6 @@
 /** The tab “Why”: the triggers, in pages, with the reasons of their verdicts, and the deciding fields in the payload. */
 
 import type { EventView, ExplainedTrigger } from "@signalbox/contract";
-import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath } from "@signalbox/rules/match/path.ts";
 import { useMemo } from "react";
 import { Link } from "wouter";
@@ -145,7 +144,7 @@ function DecidingPayload({ deciding, event }: { deciding: DecidingFields; event:
         <span className="type-strong">Payload</span>
         <span className="type-meta text-ink-3">fields that “{deciding.flowName}” compared</span>
       </h3>
-      <JsonTree value={event.payload as Json} label="payload" marked={paths} maxRows={24} />
+      <JsonTree value={event.payload} label="payload" marked={paths} maxRows={24} />
     </>
   );
 }

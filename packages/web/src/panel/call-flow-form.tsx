@@ -1,11 +1,9 @@
 /** The form of a `CallFlow` node: the called flow, one of its triggers, and the input of that trigger. */
 
-import type { Flow, FlowItem } from "@signalbox/contract";
 import { inputSchema, readParameters } from "@signalbox/rules/flows/parameters.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
-import { api, path } from "../api/client.ts";
-import { readAll } from "../api/read-all.ts";
+import { api, MAX_CHOICES } from "../api/client.ts";
 import type { FlowNode } from "../canvas/graph.ts";
 import { definitionOf } from "../canvas/node-kinds.ts";
 import { textOf } from "../triggers/text-of.ts";
@@ -30,11 +28,11 @@ export function CallFlowForm({ schema, value, onChange }: CustomFormProps) {
   const flow = textOf(value.flow);
   const flows = useQuery({
     queryKey: ["flows", "choices"],
-    queryFn: () => readAll<FlowItem>("/api/flows"),
+    queryFn: () => api.all("/api/flows", { maxItems: MAX_CHOICES }),
   });
   const calledFlow = useQuery({
     queryKey: ["flows", "called", flow],
-    queryFn: () => api.get<Flow>(path`/api/flows/${flow}`),
+    queryFn: () => api.get("/api/flows/:flow", { params: { flow } }),
     enabled: flows.data?.some(({ id }) => id === flow) ?? false,
   });
   const triggers =

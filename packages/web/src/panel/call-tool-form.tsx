@@ -1,11 +1,8 @@
 /** The form of a `CallTool` node: the connection, one of its tools, and the arguments of that tool. */
 
-import type { Connection } from "@signalbox/contract";
-import type { ConnectionTool } from "@signalbox/rules/flows/node-type.ts";
 import { isObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
-import { api, path } from "../api/client.ts";
-import { readAll } from "../api/read-all.ts";
+import { api, MAX_CHOICES } from "../api/client.ts";
 import { textOf } from "../triggers/text-of.ts";
 import { ErrorState } from "../ui/error-state.tsx";
 import { ChoiceField } from "./choice-field.tsx";
@@ -20,11 +17,11 @@ export function CallToolForm({ schema, value, onChange }: CustomFormProps) {
   const name = textOf(value.tool);
   const connections = useQuery({
     queryKey: ["connections", "choices"],
-    queryFn: () => readAll<Connection>("/api/connections"),
+    queryFn: () => api.all("/api/connections", { maxItems: MAX_CHOICES }),
   });
   const tools = useQuery({
     queryKey: ["connections", "tools", connection],
-    queryFn: () => api.get<{ items: ConnectionTool[] }>(path`/api/connections/${connection}/tools`),
+    queryFn: () => api.get("/api/connections/:connection/tools", { params: { connection } }),
     enabled: connections.data?.some(({ id }) => id === connection) ?? false,
   });
   const tool = tools.data?.items.find((each) => each.name === name);

@@ -1,10 +1,10 @@
 /** Predicts the tool name that the hub will assign to a node. */
 
-import type { Flow, ToolNameView } from "@signalbox/contract";
+import type { Flow } from "@signalbox/contract";
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { freeNumber, numberedName, toolName } from "@signalbox/rules/flows/tool-name.ts";
 import { useQuery } from "@tanstack/react-query";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import type { Graph } from "../canvas/graph.ts";
 import { definitionOf } from "../canvas/node-kinds.ts";
 
@@ -42,7 +42,7 @@ export function useFreeToolName(
   const { data } = useQuery({
     queryKey: ["tool-name", app, flow, name],
     queryFn: ({ signal }) =>
-      api.get<ToolNameView>(path`/api/apps/${app}/tool-name`, { name, flow }, signal),
+      api.get("/api/apps/:app/tool-name", { params: { app }, query: { name, flow }, signal }),
     staleTime: 2_000,
   });
   const derived = toolName(name);

@@ -1,6 +1,6 @@
 /** Shows the data of a past run, and inserts a reference to the value that the user chooses. */
 
-import type { Page, RunItem, RunWithSteps, Secret } from "@signalbox/contract";
+import type { RunItem, RunWithSteps } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
@@ -205,7 +205,7 @@ function ReferableData({
 function SecretNames({ onPick }: { onPick: (name: string) => void }) {
   const { data, error, isPending } = useQuery({
     queryKey: ["secrets"],
-    queryFn: () => api.get<Page<Secret>>("/api/secrets"),
+    queryFn: () => api.get("/api/secrets"),
   });
   if (error) return <ErrorState error={error} />;
   if (isPending) return <SkeletonRows rows={3} height={24} />;

@@ -1,4 +1,3 @@
-import type { NodeType } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 
@@ -6,6 +5,6 @@ import { api } from "../api/client.ts";
 export const useNodeTypes = () =>
   useQuery({
     queryKey: ["node-types"],
-    queryFn: () => api.get<{ items: NodeType[] }>("/api/node-types"),
+    queryFn: () => api.get("/api/node-types"),
     staleTime: Number.POSITIVE_INFINITY,
   });

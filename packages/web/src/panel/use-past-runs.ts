@@ -1,8 +1,7 @@
 /** The runs of a flow whose data the panel can use. */
 
-import type { Page, RunItem, RunWithSteps } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 
 const MAX_RUNS = 20;
 
@@ -10,7 +9,7 @@ const MAX_RUNS = 20;
 export const usePastRuns = (flow: string) =>
   useQuery({
     queryKey: ["runs", "of-flow", flow],
-    queryFn: () => api.get<Page<RunItem>>("/api/runs", { flow, limit: MAX_RUNS }),
+    queryFn: () => api.get("/api/runs", { query: { flow, limit: MAX_RUNS } }),
     staleTime: 5_000,
   });
 
@@ -18,7 +17,7 @@ export const usePastRuns = (flow: string) =>
 export const usePastRun = (id: string | undefined) =>
   useQuery({
     queryKey: ["runs", "data", id],
-    queryFn: () => api.get<RunWithSteps>(path`/api/runs/${id ?? ""}`),
+    queryFn: () => api.get("/api/runs/:run", { params: { run: id ?? "" } }),
     enabled: id !== undefined,
     staleTime: 5_000,
   });

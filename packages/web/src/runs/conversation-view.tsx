@@ -76,7 +76,7 @@ function RecordedValue({
   field: ValueKey["field"];
   children: (value: Json) => ReactNode;
 }) {
-  const value = step[field] as Json;
+  const value = step[field];
   const hasPreview = isPreview(value);
   const whole = useWholeValue({ run, nth: step.nth, field }, hasPreview);
   if (!hasPreview) return children(value);

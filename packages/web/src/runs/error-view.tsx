@@ -1,5 +1,4 @@
 /** The error of a step or a run: the message of the node or server, the code, and details. */
-import type { Json } from "@signalbox/rules/json.ts";
 import { Chip } from "../ui/chip.tsx";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
 import type { RunFields } from "./run-data.ts";
@@ -16,7 +15,7 @@ export function ErrorView({ error }: { error: NonNullable<RunFields["error"]> })
       {error.details !== undefined && (
         <div>
           <h3 className="mb-1 type-label text-ink-3">Details</h3>
-          <JsonTree value={error.details as Json} label="Details of the error" maxRows={20} />
+          <JsonTree value={error.details} label="Details of the error" maxRows={20} />
         </div>
       )}
     </div>

@@ -1,8 +1,8 @@
 /** The request that replays a run: it starts a run from the same trigger, with the same event or with an input. */
 
-import type { EventView } from "@signalbox/contract";
+import type { EventView, ReplayResult, Routes } from "@signalbox/contract";
+import type { RequestOptions, RouteAt } from "@signalbox/contract/client.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { path, type Query } from "../api/client.ts";
 import type { RunFields } from "./run-data.ts";
 
 export type ReplayableRun = Pick<
@@ -10,11 +10,13 @@ export type ReplayableRun = Pick<
   "id" | "flow_id" | "trigger_node" | "version" | "event_id"
 >;
 
-export interface ReplayRequest {
-  target: string;
-  query?: Query;
-  body: object;
-}
+type PostRequest<Path extends Extract<Routes, { method: "post" }>["path"]> = {
+  path: Path;
+  options: RequestOptions<RouteAt<Routes, "post", Path>>;
+};
+export type ReplayRequest =
+  | PostRequest<"/api/flows/:flow/runs">
+  | PostRequest<"/api/events/:event/replay">;
 
 /** Runs of the draft have negative versions. */
 export const isDraft = ({ version }: Pick<RunFields, "version">): boolean => version < 0;
@@ -22,26 +24,30 @@ export const isDraft = ({ version }: Pick<RunFields, "version">): boolean => ver
 /** Without `input`, the new run uses the event that started this run. */
 export function replayRequest(run: ReplayableRun, input: JsonObject | undefined): ReplayRequest {
   const { flow_id, trigger_node: trigger, event_id } = run;
-  const target = path`/api/flows/${flow_id}/runs`;
+  const path = "/api/flows/:flow/runs";
+  const params = { flow: flow_id };
   const isSameEvent = input === undefined && event_id !== null;
   if (isDraft(run))
     return {
-      target,
-      query: { draft: true },
-      body: isSameEvent ? { trigger, event: event_id } : { trigger, input: input ?? {} },
+      path,
+      options: {
+        params,
+        query: { draft: "1" },
+        body: isSameEvent ? { trigger, event: event_id } : { trigger, input: input ?? {} },
+      },
     };
   if (isSameEvent)
-    return { target: path`/api/events/${event_id}/replay`, body: { flow: flow_id, trigger } };
-  return { target, body: { trigger, input: input ?? {} } };
+    return {
+      path: "/api/events/:event/replay",
+      options: { params: { event: event_id }, body: { flow: flow_id, trigger } },
+    };
+  return { path, options: { params, body: { trigger, input: input ?? {} } } };
 }
 
 /** Returns the id of the run that a request has started; undefined if the event no longer matches the trigger. */
-export function startedRunId(response: {
-  id?: string;
-  runs?: readonly { run_id: string }[];
-}): string | undefined {
-  return response.id ?? response.runs?.[0]?.run_id;
-}
+export const startedRunId = (
+  response: { id: string } | Pick<ReplayResult, "runs">,
+): string | undefined => ("id" in response ? response.id : response.runs[0]?.run_id);
 
 /** Converts an event to the input of a run, as `{{ trigger }}` reads it. */
 export const eventInput = (event: EventView): JsonObject => ({

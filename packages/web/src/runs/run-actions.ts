@@ -1,8 +1,7 @@
 /** Retries, cancels and replays runs. */
 
-import type { RunsChanged } from "@signalbox/contract";
-import type { Json, JsonObject } from "@signalbox/rules/json.ts";
-import { api, path } from "../api/client.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { plural } from "../ui/format.ts";
 import { toastError, toasts } from "../ui/toast.tsx";
@@ -27,7 +26,7 @@ export async function changeRuns(
   try {
     for (let start = 0; start < ids.length; start += MAX_IDS) {
       const batch = ids.slice(start, start + MAX_IDS);
-      changed.push(...(await api.post<RunsChanged>("/api/runs/bulk", { ids: batch, action })).ids);
+      changed.push(...(await api.post("/api/runs/bulk", { body: { ids: batch, action } })).ids);
     }
     toasts.add({
       aspect: changed.length > 0 ? "lunar" : "none",
@@ -42,26 +41,24 @@ export async function changeRuns(
 
 /** Returns the changed run. */
 export const changeRun = (id: string, action: "retry" | "cancel"): Promise<RunFields> =>
-  api.post<RunFields>(path`/api/runs/${id}/${action}`);
+  api.post(`/api/runs/:run/${action}`, { params: { run: id } });
 
 /** Starts a new run. Returns its id; undefined if the event no longer matches the trigger. */
 export async function replayRun(
   run: ReplayableRun,
   input?: JsonObject,
 ): Promise<string | undefined> {
-  const { target, query, body } = replayRequest(run, input ?? (await inputOf(run)));
-  const response = await api.post<Parameters<typeof startedRunId>[0]>(target, body, {
-    ...(query && { query }),
-  });
+  const request = replayRequest(run, input ?? (await inputOf(run)));
+  const response = await (request.path === "/api/events/:event/replay"
+    ? api.post(request.path, request.options)
+    : api.post(request.path, request.options));
   refresh();
   return startedRunId(response);
 }
 
 /** The whole input; undefined if the run was started by an event. */
 const inputOf = async ({ id, event_id }: ReplayableRun): Promise<JsonObject | undefined> =>
-  event_id === null
-    ? ((await api.get<Json>(path`/api/runs/${id}/input`)) as JsonObject)
-    : undefined;
+  event_id === null ? await api.get("/api/runs/:run/input", { params: { run: id } }) : undefined;
 
 /** Replays the runs one after the other, to limit the load on the systems that they call. */
 export async function replayRuns(

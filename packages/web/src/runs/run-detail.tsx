@@ -1,5 +1,4 @@
 /** The details of a run: why it started, its input, its output and its error. */
-import type { Json } from "@signalbox/rules/json.ts";
 import { TrainTrack } from "lucide-react";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
@@ -41,7 +40,7 @@ export function RunDetail({
         <EventInput id={run.event_id} />
       ) : (
         <ValueView
-          value={run.input as Json}
+          value={run.input}
           valueKey={{ run: run.id, nth: 0, field: "input" }}
           label="Input"
         />
@@ -53,7 +52,7 @@ export function RunDetail({
       content:
         run.status === "succeeded" ? (
           <ValueView
-            value={run.output as Json}
+            value={run.output}
             valueKey={{ run: run.id, nth: 0, field: "output" }}
             label="Output"
           />

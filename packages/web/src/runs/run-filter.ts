@@ -1,7 +1,7 @@
 /** The filter of the list of runs. The URL of the page contains it. */
 
 import type { RunItem } from "@signalbox/contract";
-import type { Query } from "../api/client.ts";
+import type { QueryAt } from "../api/client.ts";
 import { isDraft } from "./replay.ts";
 
 export const RUN_VIEWS = ["all", "active", "succeeded", "failed", "cancelled"] as const;
@@ -13,7 +13,7 @@ export type RunPeriod = keyof typeof PERIODS;
 export interface RunFilter {
   view: RunFilterView;
   flow?: string | undefined;
-  cause?: string | undefined;
+  cause?: RunItem["cause"] | undefined;
   period?: RunPeriod | undefined;
 }
 
@@ -38,7 +38,10 @@ export function writeRunFilter({ view, ...rest }: RunFilter): string {
   return search ? `?${search}` : "";
 }
 
-export const toRunQuery = ({ view, flow, cause, period }: RunFilter, now: number): Query => ({
+export const toRunQuery = (
+  { view, flow, cause, period }: RunFilter,
+  now: number,
+): QueryAt<"/api/runs"> => ({
   flow,
   cause,
   since: period && new Date(now - PERIODS[period]).toISOString(),

@@ -1,6 +1,5 @@
 /** Controls that filter the list of runs by status, flow, cause and time. */
 
-import type { FlowSummary, Page } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { Clock, Workflow, Zap } from "lucide-react";
 import { api } from "../api/client.ts";
@@ -94,7 +93,7 @@ function FlowMenu({
 }) {
   const { data } = useQuery({
     queryKey: ["flows", "palette"],
-    queryFn: () => api.get<Page<FlowSummary>>("/api/flows", { limit: 100 }),
+    queryFn: () => api.get("/api/flows", { query: { limit: 100 } }),
   });
   const name = data?.items.find(({ id }) => id === flow)?.name;
   return (

@@ -1,5 +1,4 @@
 /** The details of one step: its output, input, error, attempts and log. */
-import type { Json } from "@signalbox/rules/json.ts";
 import type { ReactNode } from "react";
 import type { FlowNode } from "../canvas/graph.ts";
 import { iconOf } from "../canvas/node-icon.tsx";
@@ -138,7 +137,7 @@ function StepValue({ run, step, field }: { run: string; step: Step; field: "inpu
     return <p className="py-3 text-ink-3">The input is recorded when the step ends.</p>;
   return (
     <ValueView
-      value={step[field] as Json}
+      value={step[field]}
       valueKey={{ run, nth: step.nth, field }}
       label={field === "input" ? "Input" : "Output"}
     />

@@ -1,4 +1,3 @@
-import type { Queue } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 
@@ -8,7 +7,7 @@ const REFRESH_MS = 3_000;
 export const useQueue = (isEnabled = true) =>
   useQuery({
     queryKey: ["queue"],
-    queryFn: ({ signal }) => api.get<Queue>("/api/queue", undefined, signal),
+    queryFn: ({ signal }) => api.get("/api/queue", { signal }),
     refetchInterval: REFRESH_MS,
     enabled: isEnabled,
   }).data;

@@ -1,16 +1,13 @@
 /** Loads a run with its steps, page by page, and follows it until it has ended. */
 
-import type { Page } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { useLive } from "../api/use-live.ts";
-import type { Step } from "../canvas/run-states.ts";
 import {
   isEnded,
   type RunChange,
   type RunData,
-  type RunPage,
   withChanges,
   withMoreSteps,
   withPage,
@@ -26,7 +23,7 @@ export function useRunData(id: string) {
   const [data, setData] = useState<RunData>();
   const query = useQuery({
     queryKey: ["runs", id, "page"],
-    queryFn: ({ signal }) => api.get<RunPage>(path`/api/runs/${id}`, undefined, signal),
+    queryFn: ({ signal }) => api.get("/api/runs/:run", { params: { run: id }, signal }),
   });
   useEffect(() => {
     const page = query.data;
@@ -58,7 +55,11 @@ export function useRunData(id: string) {
   const nextPage = useQuery({
     queryKey: ["run-steps", id, next],
     queryFn: ({ signal }) =>
-      api.get<Page<Step>>(path`/api/runs/${id}/steps`, { cursor: next }, signal),
+      api.get("/api/runs/:run/steps", {
+        params: { run: id },
+        query: { cursor: next ?? undefined },
+        signal,
+      }),
     enabled: next !== null && !isPaused,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,

@@ -1,8 +1,7 @@
 /** Loads the flow of a run: the version of the run, and the flow as it is now. */
 
-import type { Flow } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { useVersion } from "../canvas/use-published.ts";
 import type { RunFields } from "./run-data.ts";
 
@@ -15,5 +14,5 @@ export const useFlow = (id: string, enabled: boolean) =>
   useQuery({
     queryKey: ["flows", id],
     enabled,
-    queryFn: () => api.get<Flow>(path`/api/flows/${id}`),
+    queryFn: () => api.get("/api/flows/:flow", { params: { flow: id } }),
   });

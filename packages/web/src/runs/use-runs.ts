@@ -1,6 +1,6 @@
 /** Loads the list of runs, and keeps it up to date. */
 
-import type { Page, RunItem } from "@signalbox/contract";
+import type { RunItem } from "@signalbox/contract";
 import { useEffect } from "react";
 import { api } from "../api/client.ts";
 import { PAGE_SIZE, usePagedList } from "../app/use-paged-list.ts";
@@ -15,11 +15,10 @@ export function useRuns(filter: RunFilter) {
     isSame: (a, b) => a.status === b.status && a.started_at === b.started_at,
     queryKey: ["run-list", writeRunFilter(filter)],
     fetchPage: (cursor, signal) =>
-      api.get<Page<RunItem>>(
-        "/api/runs",
-        { ...toRunQuery(filter, Date.now()), limit: PAGE_SIZE, cursor },
+      api.get("/api/runs", {
+        query: { ...toRunQuery(filter, Date.now()), limit: PAGE_SIZE, cursor },
         signal,
-      ),
+      }),
     topic: "changes",
     concerns: ({ kind, data }) =>
       kind === "change" && ["events", "runs"].includes((data as { topic: string }).topic),

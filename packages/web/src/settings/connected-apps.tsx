@@ -2,7 +2,7 @@
 
 import type { OAuthGrant } from "@signalbox/contract";
 import { useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { usePages } from "../app/use-pages.ts";
 import { Button } from "../ui/button.tsx";
@@ -18,7 +18,7 @@ const QUERY_KEY = ["oauth-grants"];
 
 export function ConnectedApps() {
   const [grantToRevoke, setGrantToRevoke] = useState<OAuthGrant>();
-  const grants = usePages<OAuthGrant>(QUERY_KEY, "/api/oauth/grants");
+  const grants = usePages(QUERY_KEY, (query) => api.get("/api/oauth/grants", { query }));
   return (
     <section aria-label="Connected apps">
       <p className="mb-4 text-ink-2">
@@ -46,7 +46,9 @@ export function ConnectedApps() {
           title={`Disconnect “${grantToRevoke.client_name}”?`}
           description="The hub rejects its requests immediately. To connect it again, you must allow its access again."
           label="Disconnect"
-          onConfirm={() => api.delete(path`/api/oauth/grants/${grantToRevoke.id}`)}
+          onConfirm={() =>
+            api.delete("/api/oauth/grants/:grant", { params: { grant: grantToRevoke.id } })
+          }
           onDone={() => {
             void queryClient.invalidateQueries({ queryKey: QUERY_KEY });
             toasts.add({

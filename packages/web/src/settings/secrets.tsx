@@ -1,10 +1,9 @@
 /** Manages the secrets of flows. Their values can be written, but not read. */
 
-import type { Page, Secret } from "@signalbox/contract";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Lock } from "lucide-react";
 import { useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
@@ -22,7 +21,7 @@ export function Secrets() {
   const [nameToDelete, setNameToDelete] = useState<string>();
   const secrets = useQuery({
     queryKey: ["secrets"],
-    queryFn: () => api.get<Page<Secret>>("/api/secrets"),
+    queryFn: () => api.get("/api/secrets"),
   });
   const addButton = (
     <Button look="primary" icon={Lock} onClick={() => setEditedName("")}>
@@ -82,7 +81,7 @@ export function Secrets() {
           title={`Delete ${nameToDelete}?`}
           description="Runs of flows that use this secret fail until you add it again. Its value cannot be restored."
           label="Delete"
-          onConfirm={() => api.delete<{ warnings: string[] }>(path`/api/secrets/${nameToDelete}`)}
+          onConfirm={() => api.delete("/api/secrets/:name", { params: { name: nameToDelete } })}
           onDone={({ warnings }) => {
             void queryClient.invalidateQueries({ queryKey: ["secrets"] });
             toasts.add({
@@ -102,7 +101,7 @@ function EditDialog({ name: existingName, onClose }: { name: string; onClose: ()
   const [name, setName] = useState(existingName);
   const [value, setValue] = useState("");
   const save = useMutation({
-    mutationFn: () => api.put(path`/api/secrets/${name}`, { value }),
+    mutationFn: () => api.put("/api/secrets/:name", { params: { name }, body: { value } }),
     onSuccess: () => {
       void queryClient.invalidateQueries({ queryKey: ["secrets"] });
       toasts.add({ aspect: "green", title: `${name} is stored` });

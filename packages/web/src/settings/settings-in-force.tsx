@@ -1,6 +1,6 @@
 /** Lists the settings with which the hub was started, and the origin of each. */
 
-import type { Page, Setting } from "@signalbox/contract";
+import type { Setting } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
@@ -10,7 +10,7 @@ import { Loaded } from "../ui/loaded.tsx";
 
 export const settingsQuery = {
   queryKey: ["settings"],
-  queryFn: () => api.get<Page<Setting>>("/api/settings"),
+  queryFn: () => api.get("/api/settings"),
   staleTime: 60_000,
   retry: false,
 };

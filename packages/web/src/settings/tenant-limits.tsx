@@ -3,7 +3,7 @@
 import type { TenantDetails } from "@signalbox/contract";
 import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { chosenTenant } from "../api/tenant.ts";
 import { queryClient } from "../app/query-client.ts";
 import { useSession } from "../app/session.ts";
@@ -40,7 +40,7 @@ const LIMITS: {
 const tenantQuery = (id: string) =>
   queryOptions({
     queryKey: ["tenant", id],
-    queryFn: () => api.get<TenantDetails>(path`/api/tenants/${id}`),
+    queryFn: () => api.get("/api/tenants/:tenant", { params: { tenant: id } }),
   });
 
 export function TenantLimits() {
@@ -103,7 +103,10 @@ function LimitsDialog({
         name,
         text.trim() === "" ? null : Number(text),
       ]);
-      return api.patch<TenantDetails>(path`/api/tenants/${id}`, Object.fromEntries(change));
+      return api.patch("/api/tenants/:tenant", {
+        params: { tenant: id },
+        body: Object.fromEntries(change),
+      });
     },
     onSuccess: (tenant) => {
       queryClient.setQueryData(tenantQuery(id).queryKey, tenant);

@@ -1,10 +1,11 @@
 /** Lists access tokens with their last use, creates and revokes them. */
 
-import type { CreatedToken, Token } from "@signalbox/contract";
+import type { Token } from "@signalbox/contract";
+import { DEFAULT_SCOPES, SCOPES } from "@signalbox/contract/scopes.ts";
 import { useMutation } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { usePages } from "../app/use-pages.ts";
 import { Button } from "../ui/button.tsx";
@@ -21,20 +22,10 @@ import { LoadMore } from "../ui/load-more.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { toasts } from "../ui/toast.tsx";
 
-/** By default, a new token has the first three. */
-const SCOPES = [
-  "inbox:read",
-  "inbox:write",
-  "flows:call",
-  "runs:read",
-  "metrics:read",
-  "admin",
-] as const;
-
 export function Tokens() {
   /** A token is the one to revoke. */
   const [dialog, setDialog] = useState<"create" | Token>();
-  const tokens = usePages<Token>(["tokens"], "/api/tokens");
+  const tokens = usePages(["tokens"], (query) => api.get("/api/tokens", { query }));
   const close = () => setDialog(undefined);
   const active = tokens.data?.filter(({ revoked_at }) => revoked_at === null) ?? [];
   return (
@@ -69,7 +60,7 @@ export function Tokens() {
           title={`Revoke “${dialog.name}”?`}
           description="The hub immediately rejects clients that use this token. A revoked token cannot be restored, but you can create another one."
           label="Revoke"
-          onConfirm={() => api.delete(path`/api/tokens/${dialog.id}`)}
+          onConfirm={() => api.delete("/api/tokens/:token", { params: { token: dialog.id } })}
           onDone={() => {
             void queryClient.invalidateQueries({ queryKey: ["tokens"] });
             toasts.add({ aspect: "green", title: `“${dialog.name}” was revoked` });
@@ -112,14 +103,16 @@ function validityOf({ expires_at }: Token): string {
 
 function CreateDialog({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
-  const [scopes, setScopes] = useState<readonly string[]>(SCOPES.slice(0, 3));
+  const [scopes, setScopes] = useState([...DEFAULT_SCOPES]);
   const [days, setDays] = useState("");
   const create = useMutation({
     mutationFn: () =>
-      api.post<CreatedToken>("/api/tokens", {
-        name: name.trim(),
-        scopes,
-        ...(days && { days: Number(days) }),
+      api.post("/api/tokens", {
+        body: {
+          name: name.trim(),
+          scopes,
+          ...(days && { days: Number(days) }),
+        },
       }),
     onSuccess: () => void queryClient.invalidateQueries({ queryKey: ["tokens"] }),
   });

@@ -1,6 +1,6 @@
 /** Adds a webhook endpoint, and then shows how to set up the sender. */
 
-import type { SourceKind, SourceWithSecret } from "@signalbox/contract";
+import type { SourceKind } from "@signalbox/contract";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
@@ -27,10 +27,12 @@ export function AddSourceDialog({
   const kind = kinds.find(({ id }) => id === kindId);
   const add = useMutation({
     mutationFn: () =>
-      api.post<SourceWithSecret>("/api/sources", {
-        kind: kindId,
-        ...(name.trim() && { name: name.trim() }),
-        ...(kind?.config && { config }),
+      api.post("/api/sources", {
+        body: {
+          kind: kindId,
+          ...(name.trim() && { name: name.trim() }),
+          ...(kind?.config && { config }),
+        },
       }),
     onSuccess: () => void queryClient.invalidateQueries({ queryKey: ["sources"] }),
   });

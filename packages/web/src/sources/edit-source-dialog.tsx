@@ -4,7 +4,7 @@ import type { Source, SourceKind } from "@signalbox/contract";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -25,9 +25,12 @@ export function EditSourceDialog({
   const [config, setConfig] = useState<JsonObject>(source.config);
   const save = useMutation({
     mutationFn: () =>
-      api.patch<Source>(path`/api/sources/${source.id}`, {
-        name: name.trim(),
-        ...(kind?.config && { config }),
+      api.patch("/api/sources/:source", {
+        params: { source: source.id },
+        body: {
+          name: name.trim(),
+          ...(kind?.config && { config }),
+        },
       }),
     onSuccess: () => {
       void queryClient.invalidateQueries({ queryKey: ["sources"] });

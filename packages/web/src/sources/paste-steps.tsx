@@ -6,7 +6,7 @@
 import type { SourceKind, SourceWithSecret } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { CommandLine } from "../ui/command-line.tsx";
@@ -27,7 +27,10 @@ export function PasteSteps({
   const save = useMutation({
     // The secret that the hub generated was never shown, so it needs no grace period.
     mutationFn: () =>
-      api.patch(path`/api/sources/${source.id}`, { rotate: { secret, grace_hours: 0 } }),
+      api.patch("/api/sources/:source", {
+        params: { source: source.id },
+        body: { rotate: { secret, grace_hours: 0 } },
+      }),
     onSuccess: () => {
       void queryClient.invalidateQueries({ queryKey: ["sources"] });
       onDone();

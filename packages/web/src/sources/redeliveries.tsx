@@ -2,7 +2,7 @@
 
 import type { Redelivery, Redeliveries as View } from "@signalbox/contract";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { client } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { isStatus } from "../api/problem.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
@@ -16,7 +16,7 @@ const QUERY_KEY = ["redeliveries"];
 export function Redeliveries() {
   const redeliveries = useQuery({
     queryKey: QUERY_KEY,
-    queryFn: () => client.get("/api/github/redeliveries"),
+    queryFn: () => api.get("/api/github/redeliveries"),
     refetchInterval: 10_000,
     retry: false,
   });
@@ -80,7 +80,7 @@ const SIGNALS: Record<Redelivery["state"], Signal> = {
 function RedeliveryRow({ redelivery }: { redelivery: Redelivery }) {
   const retry = useMutation({
     mutationFn: () =>
-      client.post("/api/github/redeliveries/:guid/retry", { params: { guid: redelivery.guid } }),
+      api.post("/api/github/redeliveries/:guid/retry", { params: { guid: redelivery.guid } }),
     onSuccess: () => {
       void queryClient.invalidateQueries({ queryKey: QUERY_KEY });
       toasts.add({ aspect: "green", title: "The hub asks GitHub for the webhook again" });

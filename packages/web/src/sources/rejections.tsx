@@ -1,6 +1,6 @@
 /** Shows how many webhooks were rejected, by source and reason. */
 
-import type { Page, RejectionCount } from "@signalbox/contract";
+import type { RejectionCount } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import { isStatus } from "../api/problem.ts";
@@ -11,7 +11,7 @@ import { SourceMark } from "../ui/source-mark.tsx";
 export function Rejections() {
   const rejections = useQuery({
     queryKey: ["rejections"],
-    queryFn: () => api.get<Page<RejectionCount>>("/api/refusals"),
+    queryFn: () => api.get("/api/refusals"),
     refetchInterval: 10_000,
     retry: false,
   });

@@ -1,10 +1,10 @@
 /** Replaces the secret of an endpoint. The former secret stays valid for some hours. */
 
-import type { Source, SourceKind, SourceWithSecret } from "@signalbox/contract";
+import type { Source, SourceKind } from "@signalbox/contract";
 import { useMutation } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { CommandLine } from "../ui/command-line.tsx";
@@ -26,8 +26,11 @@ export function RotateDialog({
   const isIssuedBySender = kind?.secret.issued_by === "sender";
   const rotate = useMutation({
     mutationFn: () =>
-      api.patch<SourceWithSecret>(path`/api/sources/${source.id}`, {
-        rotate: { ...(secret && { secret }), ...(hours && { grace_hours: Number(hours) }) },
+      api.patch("/api/sources/:source", {
+        params: { source: source.id },
+        body: {
+          rotate: { ...(secret && { secret }), ...(hours && { grace_hours: Number(hours) }) },
+        },
       }),
     onSuccess: ({ secret }) => {
       void queryClient.invalidateQueries({ queryKey: ["sources"] });

@@ -1,5 +1,5 @@
 /** Lists the endpoints without a key: one for each kind of sender. */
-import type { Page, SourceKind } from "@signalbox/contract";
+import type { SourceKind } from "@signalbox/contract";
 import { useSession } from "../app/session.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { type Loadable, Loaded } from "../ui/loaded.tsx";
@@ -11,7 +11,7 @@ export function SharedEndpoints({
   kinds,
   received,
 }: {
-  kinds: Loadable<Page<SourceKind>>;
+  kinds: Loadable<{ items: SourceKind[] }>;
   received: ReceivedByEndpoint;
 }) {
   const { data: session } = useSession();

@@ -1,10 +1,10 @@
 /** A card for an endpoint with a key: its address, its secrets, and the events it has received. */
 
-import type { Source, SourceKind, TestEventSent } from "@signalbox/contract";
+import type { Source, SourceKind } from "@signalbox/contract";
 import { KeyRound, Pencil, Send, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { CommandLine } from "../ui/command-line.tsx";
@@ -30,7 +30,7 @@ export function SourceCard({
   const [, navigate] = useLocation();
   const sendTest = () =>
     api
-      .post<TestEventSent>("/api/events/test", { source: source.id })
+      .post("/api/events/test", { body: { source: source.id } })
       .then(({ id }) => navigate(`/inbox/${id}?view=all`), toastError);
   return (
     <li className="tile flex min-w-0 flex-col gap-3 p-4 shadow-tile">
@@ -80,7 +80,7 @@ export function SourceCard({
           description="Its address stops accepting webhooks immediately, and you cannot create the same address again. Its events are kept."
           label="Delete"
           icon={Trash2}
-          onConfirm={() => api.delete(path`/api/sources/${source.id}`)}
+          onConfirm={() => api.delete("/api/sources/:source", { params: { source: source.id } })}
           onDone={() => {
             void queryClient.invalidateQueries({ queryKey: ["sources"] });
             toasts.add({ aspect: "green", title: `“${source.name}” was deleted` });

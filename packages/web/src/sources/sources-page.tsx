@@ -1,6 +1,5 @@
 /** The page of sources: webhook endpoints, the events they received, failed and rejected webhooks. */
 
-import type { EventType, Page, Source, SourceKind } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useState } from "react";
@@ -21,15 +20,15 @@ export default function SourcesPage() {
   const [isAddDialogOpen, setAddDialogOpen] = useState(false);
   const sources = useQuery({
     queryKey: ["sources"],
-    queryFn: () => api.get<Page<Source>>("/api/sources"),
+    queryFn: () => api.get("/api/sources"),
   });
   const kinds = useQuery({
     queryKey: ["source-kinds"],
-    queryFn: () => api.get<Page<SourceKind>>("/api/source-kinds"),
+    queryFn: () => api.get("/api/source-kinds"),
   });
   const types = useQuery({
     queryKey: ["event-types"],
-    queryFn: () => api.get<Page<EventType>>("/api/event-types"),
+    queryFn: () => api.get("/api/event-types"),
     refetchInterval: 10_000,
   });
   const received = types.data && groupByEndpoint(types.data.items);

@@ -1,9 +1,8 @@
 /** The dialog that creates a condition from a value in the payload of an event. */
 
-import type { EventView } from "@signalbox/contract";
 import type { Json } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { bytes } from "../ui/format.ts";
@@ -24,7 +23,8 @@ export function PathDialog({
 }) {
   const { data, error, refetch } = useQuery({
     queryKey: ["events", event, "picked"],
-    queryFn: () => api.get<EventView>(path`/api/events/${event}`, { max_bytes: MAX_PAYLOAD_BYTES }),
+    queryFn: () =>
+      api.get("/api/events/:event", { params: { event }, query: { max_bytes: MAX_PAYLOAD_BYTES } }),
   });
   return (
     <Dialog
@@ -43,12 +43,12 @@ export function PathDialog({
         </p>
       ) : data ? (
         <JsonTree
-          value={data.payload as Json}
+          value={data.payload}
           label="payload"
           searchable
           maxRows={20}
           onPick={(_, keys) => {
-            const { path, param } = conditionAt(data.payload as Json, keys);
+            const { path, param } = conditionAt(data.payload, keys);
             onPick(path, param);
             onClose();
           }}

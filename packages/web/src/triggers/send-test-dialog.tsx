@@ -3,12 +3,12 @@
  * dialog then shows the verdicts.
  */
 
-import type { OfferedTrigger, SourceKind, TestEventSent } from "@signalbox/contract";
+import type { OfferedTrigger, SourceKind } from "@signalbox/contract";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation } from "@tanstack/react-query";
 import { Send } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import { api } from "../api/client.ts";
+import { api, type BodyAt } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
@@ -31,6 +31,8 @@ export interface TestTarget {
   kind: SourceKind | undefined;
 }
 
+type TestEvent = BodyAt<"post", "/api/events/test">;
+
 export function SendTestDialog({
   target,
   verdictOf,
@@ -42,7 +44,7 @@ export function SendTestDialog({
   onClose: () => void;
 }) {
   const send = useMutation({
-    mutationFn: (body: JsonObject) => api.post<TestEventSent>("/api/events/test", body),
+    mutationFn: (body: TestEvent) => api.post("/api/events/test", { body }),
     onSuccess: () => void refreshPreviews(),
   });
   const props = { target, isBusy: send.isPending, error: send.error, onSend: send.mutate, onClose };
@@ -78,7 +80,7 @@ interface FormProps {
   target: TestTarget;
   isBusy: boolean;
   error: unknown;
-  onSend: (body: JsonObject) => void;
+  onSend: (body: TestEvent) => void;
   onClose: () => void;
 }
 
@@ -197,7 +199,7 @@ function TestForm({
   children,
 }: Omit<FormProps, "target"> & {
   isReady: boolean;
-  body: () => JsonObject;
+  body: () => TestEvent;
   children: ReactNode;
 }) {
   return (

@@ -5,7 +5,7 @@ import { useIsFetching, useQuery } from "@tanstack/react-query";
 import { Inbox, RotateCcw } from "lucide-react";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { Reasons } from "../inbox/reasons.tsx";
 import { linesOf, stateOf } from "../inbox/verdict.ts";
 import { Button, ButtonLink } from "../ui/button.tsx";
@@ -35,7 +35,7 @@ export function TestResult({
     page?.items.find(({ flow_id, node_id }) => flow_id === flow && node_id === node);
   const { data, error } = useQuery({
     queryKey: ["events", event, "explain", flow],
-    queryFn: () => api.get<Page<ExplainedTrigger>>(path`/api/events/${event}/explain`, { flow }),
+    queryFn: () => api.get("/api/events/:event/explain", { params: { event }, query: { flow } }),
     refetchInterval: ({ state }) =>
       ACTIVE_STATUSES.has(verdictIn(state.data)?.run_status ?? "") ? POLL_MS : false,
   });

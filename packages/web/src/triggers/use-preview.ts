@@ -1,9 +1,8 @@
 /** Loads which of the newest events a trigger would match, after every edit and when events arrive. */
 
-import type { TriggerPreview } from "@signalbox/contract";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
-import { useQuery } from "@tanstack/react-query";
-import { api } from "../api/client.ts";
+import { skipToken, useQuery } from "@tanstack/react-query";
+import { api, type BodyAt } from "../api/client.ts";
 import { useLive } from "../api/use-live.ts";
 import { queryClient } from "../app/query-client.ts";
 import { useThrottled } from "../app/use-throttled.ts";
@@ -17,7 +16,12 @@ const REFRESH_MS = 3_000;
 export const PREVIEW_KEY = ["trigger-preview"];
 
 /** The fields of a trigger that select events, without conditions that have no path yet. */
-export function selectionOf({ source, type, params, filter }: JsonObject): JsonObject | undefined {
+export function selectionOf({
+  source,
+  type,
+  params,
+  filter,
+}: JsonObject): BodyAt<"post", "/api/triggers/preview"> | undefined {
   if (textOf(source).trim() === "") return undefined;
   const conditions = Object.entries(isObject(params) ? params : {}).filter(([path]) => path !== "");
   return {
@@ -34,9 +38,9 @@ export function usePreview(parameters: JsonObject) {
   const selection = useDebounced(selectionOf(parameters), DEBOUNCE_MS);
   const query = useQuery({
     queryKey: [...PREVIEW_KEY, selection],
-    queryFn: ({ signal }) =>
-      api.post<TriggerPreview>("/api/triggers/preview", selection, { signal }),
-    enabled: selection !== undefined,
+    queryFn: selection
+      ? ({ signal }) => api.post("/api/triggers/preview", { body: selection, signal })
+      : skipToken,
     // The previous result stays until the next one arrives, so that nothing flickers while typing.
     placeholderData: (before) => before,
   });

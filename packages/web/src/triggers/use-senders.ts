@@ -1,9 +1,8 @@
 /** Loads the sources of Event triggers: connections, endpoints and kinds of senders. */
 
-import type { Connection, OfferedTrigger, Page, Source, SourceKind } from "@signalbox/contract";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import type { Senders } from "./senders.ts";
 
 const EMPTY: never[] = [];
@@ -11,15 +10,15 @@ const EMPTY: never[] = [];
 export function useSenders() {
   const connections = useQuery({
     queryKey: ["connections", "all"],
-    queryFn: () => api.get<Page<Connection>>("/api/connections", { limit: 100 }),
+    queryFn: () => api.get("/api/connections", { query: { limit: 100 } }),
   });
   const endpoints = useQuery({
     queryKey: ["sources"],
-    queryFn: () => api.get<Page<Source>>("/api/sources"),
+    queryFn: () => api.get("/api/sources"),
   });
   const kinds = useQuery({
     queryKey: ["source-kinds"],
-    queryFn: () => api.get<Page<SourceKind>>("/api/source-kinds"),
+    queryFn: () => api.get("/api/source-kinds"),
   });
   const queries = [connections, endpoints, kinds];
   const senders = useMemo<Senders>(
@@ -46,6 +45,8 @@ export const useOfferedTriggers = (connection: string | undefined) =>
   useQuery({
     queryKey: ["connections", "triggers", connection],
     queryFn: () =>
-      api.get<{ items: OfferedTrigger[] }>(path`/api/connections/${connection ?? ""}/triggers`),
+      api.get("/api/connections/:connection/triggers", {
+        params: { connection: connection ?? "" },
+      }),
     enabled: connection !== undefined,
   });

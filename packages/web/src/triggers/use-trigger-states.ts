@@ -4,7 +4,7 @@ import type { Flow, TriggerState } from "@signalbox/contract";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { api, path } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { useVersion } from "../canvas/use-published.ts";
 
 export interface PublishedTrigger {
@@ -26,7 +26,7 @@ const isConfiguring = ({ state, active }: TriggerState) =>
 export function useTriggerStates({ id, version }: Pick<Flow, "id" | "version">) {
   const query = useQuery({
     queryKey: ["flows", "triggers", id, version],
-    queryFn: () => api.get<{ items: TriggerState[] }>(path`/api/flows/${id}/triggers`),
+    queryFn: () => api.get("/api/flows/:flow/triggers", { params: { flow: id } }),
     refetchInterval: ({ state: { data } }) =>
       data?.items.some(isConfiguring) ? CONFIGURING_POLL_MS : CONFIGURED_POLL_MS,
     placeholderData: (before) => before,
