@@ -52,7 +52,7 @@ async function readSettingsOfHub(
         items: ofTerminal,
         note: `No hub runs on ${settings.data}. ${OF_TERMINAL}, with which \`npx signalbox serve\` would start one.`,
       };
-    const { items } = await hub.request<{ items: EffectiveSetting[] }>("GET", "/api/settings");
+    const { items } = await hub.get("/api/settings");
     const others = ofTerminal.filter((setting) => isOther(setting, items));
     const differences =
       others.length > 0 ? ` This terminal has other values:\n\n${table(others.map(rowOf))}` : "";

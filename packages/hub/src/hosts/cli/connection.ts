@@ -1,3 +1,4 @@
+import type { Connection } from "@signalbox/contract";
 import { readSecret, type Settings } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import {
@@ -10,7 +11,6 @@ import {
   table,
   UsageError,
 } from "./command.ts";
-import { fetchAllPages } from "./fetch-all-pages.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
@@ -20,7 +20,6 @@ import { type WithHubOptions, withHub } from "./with-hub.ts";
 
 const TOKEN_VARIABLE = "SIGNALBOX_CONNECTION_TOKEN";
 const CLIENT_SECRET_VARIABLE = "SIGNALBOX_CONNECTION_CLIENT_SECRET";
-const PATH = "/api/connections";
 
 export const connection: Command = {
   name: "connection",
@@ -88,18 +87,6 @@ export const connection: Command = {
 
 type Action = (args: Parsed, settings: Settings) => Promise<void>;
 
-interface ConnectionView {
-  id: string;
-  name: string;
-  url: string | null;
-  command: string | null;
-  args: string[];
-  status: "unknown" | "ok" | "failed" | "needs_authorization";
-  error: string | null;
-  tool_count: number;
-  trigger_count: number;
-}
-
 const withHubOfOwner = (
   { flags }: Parsed,
   settings: Settings,
@@ -121,9 +108,7 @@ const add: Action = async (args, settings) => {
     ...(await credentialsOf(args)),
   };
   await withHubOfOwner(args, settings, { create: true }, async (hub) => {
-    const added = await hub
-      .request<ConnectionView>("POST", PATH, { body })
-      .catch(rethrowAsUsageError);
+    const added = await hub.post("/api/connections", { body }).catch(rethrowAsUsageError);
     if (flags.json) return print(JSON.stringify(added));
     print(`${statusMark(added)} ${bold(added.id)}  ${dim(serverOf(added))}`);
     print(`  ${describeStatus(added)}`);
@@ -180,8 +165,8 @@ async function authOf(flags: Parsed["flags"]) {
         `--oauth cannot be combined with a bearer token (${TOKEN_VARIABLE}, --token-stdin) or --token-url.`,
       );
     return {
-      type: "oauth",
-      grant: "authorization_code",
+      type: "oauth" as const,
+      grant: "authorization_code" as const,
       client_id: clientId,
       client_secret: clientId === undefined ? undefined : clientSecret,
       scope: asString(flags.scope),
@@ -193,7 +178,7 @@ async function authOf(flags: Parsed["flags"]) {
         throw new UsageError(
           `--${flag} needs --client-id${flag === "scope" ? " or --oauth" : ""}.`,
         );
-    return token === undefined ? undefined : { type: "bearer", token };
+    return token === undefined ? undefined : { type: "bearer" as const, token };
   }
   if (token !== undefined)
     throw new UsageError(
@@ -204,7 +189,7 @@ async function authOf(flags: Parsed["flags"]) {
       `--client-id needs the secret of the client in ${CLIENT_SECRET_VARIABLE}.`,
     );
   return {
-    type: "oauth",
+    type: "oauth" as const,
     client_id: clientId,
     client_secret: clientSecret,
     token_url: asString(flags["token-url"]),
@@ -221,7 +206,7 @@ async function readTokenFromStdin(): Promise<string> {
 
 const list: Action = (args, settings) =>
   withHubOfOwner(args, settings, { create: false }, async (hub) => {
-    const items = await fetchAllPages<ConnectionView>(hub, PATH);
+    const items = await hub.all("/api/connections");
     if (args.flags.json) return print(JSON.stringify(items));
     if (items.length === 0)
       return print(
@@ -247,13 +232,11 @@ const check: Action = (args, settings) =>
   withHubOfOwner(args, settings, { create: false }, async (hub) => {
     const [givenId] = args.positionals;
     const ids =
-      givenId === undefined
-        ? (await fetchAllPages<ConnectionView>(hub, PATH)).map(({ id }) => id)
-        : [givenId];
-    const checked: ConnectionView[] = [];
+      givenId === undefined ? (await hub.all("/api/connections")).map(({ id }) => id) : [givenId];
+    const checked: Connection[] = [];
     for (const id of ids) {
       const view = await hub
-        .request<ConnectionView>("POST", `${pathOf(id)}/check`)
+        .post("/api/connections/:connection/check", paramsOf(id))
         .catch(explainUnknownId(settings));
       checked.push(view);
       if (!args.flags.json) print(`${statusMark(view)} ${bold(view.id)}  ${describeStatus(view)}`);
@@ -267,9 +250,11 @@ const remove: Action = (args, settings) =>
   withHubOfOwner(args, settings, { create: false }, async (hub) => {
     const [id = ""] = args.positionals;
     const { items: subscriptions } = await hub
-      .request<{ items: unknown[] }>("GET", `${pathOf(id)}/subscriptions`)
+      .get("/api/connections/:connection/subscriptions", paramsOf(id))
       .catch(explainUnknownId(settings));
-    await hub.request("DELETE", pathOf(id)).catch(explainUnknownId(settings));
+    await hub
+      .delete("/api/connections/:connection", paramsOf(id))
+      .catch(explainUnknownId(settings));
     if (args.flags.json) return print(JSON.stringify({ id, removed: true }));
     print(`${green("✓")} removed; its events are kept`);
     if (subscriptions.length > 0)
@@ -278,7 +263,7 @@ const remove: Action = (args, settings) =>
       );
   });
 
-const statusMark = ({ status }: ConnectionView): string =>
+const statusMark = ({ status }: Connection): string =>
   ({
     ok: green("✓"),
     failed: red("✗"),
@@ -289,20 +274,20 @@ const statusMark = ({ status }: ConnectionView): string =>
 const pluralize = (count: number, noun: string): string =>
   `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-function describeStatus({ status, error, tool_count, trigger_count }: ConnectionView): string {
+function describeStatus({ status, error, tool_count, trigger_count }: Connection): string {
   if (status === "failed" || status === "needs_authorization") return error ?? status;
   if (status === "unknown") return "not checked yet: a running hub checks it";
   return `${pluralize(tool_count, "tool")}, ${pluralize(trigger_count, "trigger")}`;
 }
 
-const serverOf = ({ url, command, args }: ConnectionView): string =>
+const serverOf = ({ url, command, args }: Connection): string =>
   url ?? [command, ...args].join(" ");
 
-const checkCommand = ({ id }: ConnectionView, settings: Settings): string =>
+const checkCommand = ({ id }: Connection, settings: Settings): string =>
   `${program} connection check ${id}${sameHubFlags(settings)}`;
 
 /** Replaces an empty id with "-", which is no id. Otherwise, the path would be that of the list. */
-const pathOf = (id: string): string => `${PATH}/${encodeURIComponent(id) || "-"}`;
+const paramsOf = (id: string) => ({ params: { connection: id || "-" } });
 
 const explainUnknownId =
   (settings: Settings) =>

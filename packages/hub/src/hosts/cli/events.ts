@@ -85,7 +85,7 @@ export const events: Command = {
     const query: ListQuery = {
       ...filter,
       limit: limit ?? 20,
-      pending: flags.pending === true ? 1 : undefined,
+      pending: flags.pending === true ? "1" : undefined,
     };
     const output = createOutput(json);
     if (isFollowing) return follow(connect, { filter, query, after }, output);
@@ -105,7 +105,7 @@ interface Filter {
 }
 interface ListQuery extends Filter {
   limit: number;
-  pending: 1 | undefined;
+  pending: "1" | undefined;
 }
 
 /** Returns the newest events, newest first. */
@@ -113,11 +113,9 @@ async function list(hub: HubClient, { limit, ...query }: ListQuery): Promise<Eve
   const events: EventSummary[] = [];
   let cursor: string | undefined;
   while (events.length < limit) {
-    const page = await hub.request<{ items: EventSummary[]; next_cursor: string | null }>(
-      "GET",
-      "/api/events",
-      { query: { limit: limit - events.length, cursor, ...query } },
-    );
+    const page = await hub.get("/api/events", {
+      query: { limit: limit - events.length, cursor, ...query },
+    });
     events.push(...page.items);
     if (page.next_cursor === null) break;
     cursor = page.next_cursor;
@@ -128,15 +126,16 @@ async function list(hub: HubClient, { limit, ...query }: ListQuery): Promise<Eve
 async function findEvent(hub: HubClient, idOrSeq: string): Promise<StoredEvent> {
   const notFound = () => new CommandFailed(`There is no event with the ID or SEQ ${idOrSeq}.`);
   const read = (id: string) =>
-    hub.request<StoredEvent>("GET", `/api/events/${encodeURIComponent(id)}`).catch((error) => {
+    hub.get("/api/events/:event", { params: { event: id } }).catch((error) => {
       throw error instanceof HubRequestFailed && isUnknownId(error) ? notFound() : error;
     });
   if (!/^\d{1,15}$/.test(idOrSeq)) return read(idOrSeq);
   const seq = Number(idOrSeq);
   // In a list of one tenant, the cursor is the `seq` of the last event before the page.
-  const query = { order: "oldest", cursor: Math.max(0, seq - 1), limit: 1 };
-  const page = await hub.request<{ items: EventSummary[] }>("GET", "/api/events", { query });
-  const [event] = page.items;
+  const { items } = await hub.get("/api/events", {
+    query: { order: "oldest", cursor: String(Math.max(0, seq - 1)), limit: 1 },
+  });
+  const [event] = items;
   if (event?.seq !== seq) throw notFound();
   return read(event.id);
 }

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import type { App, Flow } from "@signalbox/contract";
 import { snakeCase, uniqueName } from "@signalbox/rules/flows/tool-name.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import type { AppFile } from "../../flows/import/read-flow-file.ts";
@@ -12,7 +13,6 @@ import {
   print,
   UsageError,
 } from "./command.ts";
-import { fetchAllPages } from "./fetch-all-pages.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { importAndReport, readApps, readJsonFile } from "./import-flows.ts";
 import { dim, green } from "./style.ts";
@@ -138,22 +138,7 @@ async function push({ hub, dir, app: onlyApp, publish, json }: Options): Promise
   if (apps.length === 0 && !json) print(`No flows found in ${dir}.`);
 }
 
-/** The fields of the API's views that the files contain. */
-interface AppView {
-  slug: string;
-  name: string;
-  description: string;
-}
-interface FlowView {
-  id: string;
-  app: string;
-  name: string;
-  description: string;
-  nodes: object[];
-  edges: object[];
-}
-
-const contentOf = ({ id, app, name, description, nodes, edges }: FlowView) => ({
+const contentOf = ({ id, app, name, description, nodes, edges }: Flow) => ({
   id,
   app,
   name,
@@ -179,19 +164,19 @@ function readFiles(dir: string): { path: string; folder: string; content: JsonOb
   );
 }
 
-async function fetchApps(hub: HubClient, onlyApp: string | undefined): Promise<AppView[]> {
-  if (onlyApp === undefined) return fetchAllPages<AppView>(hub, "/api/apps");
+async function fetchApps(hub: HubClient, onlyApp: string | undefined): Promise<App[]> {
+  if (onlyApp === undefined) return hub.all("/api/apps");
   try {
-    return [await hub.request<AppView>("GET", `/api/apps/${encodeURIComponent(onlyApp)}`)];
+    return [await hub.get("/api/apps/:app", { params: { app: onlyApp } })];
   } catch (error) {
     if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;
     throw new UsageError(`The app ${onlyApp} does not exist.`);
   }
 }
 
-async function fetchFlows(hub: HubClient, app: string): Promise<FlowView[]> {
-  const flows: FlowView[] = [];
-  for (const { id } of await fetchAllPages<{ id: string }>(hub, `/api/apps/${app}/flows`))
-    flows.push(await hub.request("GET", `/api/flows/${encodeURIComponent(id)}`));
+async function fetchFlows(hub: HubClient, app: string): Promise<Flow[]> {
+  const flows: Flow[] = [];
+  for (const { id } of await hub.all("/api/apps/:app/flows", { params: { app } }))
+    flows.push(await hub.get("/api/flows/:flow", { params: { flow: id } }));
   return flows;
 }

@@ -106,7 +106,7 @@ describe("a request to the hub", () => {
     for (const [status, body, message] of cases) {
       const url = await respondWith(status, body);
       const hub = connectToHub(settingsOf({ SIGNALBOX_URL: url, SIGNALBOX_DATA: tempFolder() }));
-      const error = await hub.request("GET", "/api/apps").catch((error: unknown) => error);
+      const error = await hub.get("/api/apps").catch((error: unknown) => error);
       expect(error).toBeInstanceOf(HubRequestFailed);
       expect(error).toMatchObject({ status, message: expect.stringMatching(message) });
     }
@@ -117,7 +117,7 @@ describe("a request to the hub", () => {
     const failure = async (url: string, flags = {}) => {
       const env = { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: "sbx_given_token_1" };
       const hub = connectToHub(settingsOf(url ? env : { PORT: "1" }, flags));
-      return String(await hub.request("GET", "/api/apps").catch((error: unknown) => error));
+      return String(await hub.get("/api/apps").catch((error: unknown) => error));
     };
     const unknown = '{"status":401,"code":"token_unknown","detail":"The token is unknown."}';
     expect(await failure(await respondWith(401, unknown))).toContain(

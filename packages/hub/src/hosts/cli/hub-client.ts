@@ -93,8 +93,6 @@ interface RequestOptions {
 export interface HubClient extends Client<Routes> {
   /** The hub's address, without a trailing slash. */
   readonly url: string;
-  /** Returns the parsed body of a response with a status of 2xx; undefined if it is empty. */
-  request<Body = unknown>(method: string, path: string, options?: RequestOptions): Promise<Body>;
   /** Returns the response itself, for streams. Throws on a status other than 2xx. */
   open(method: string, path: string, options?: RequestOptions): Promise<Response>;
 }
@@ -136,21 +134,16 @@ export function createHubClient(
     if (!response.ok) throw await requestFailed(location, response);
     return response;
   };
-  async function request<Body>(method: string, path: string, options?: RequestOptions) {
+  const client = createClient<Routes>(async ({ method, path, ...options }) => {
     const response = await open(method, path, options);
     const text = await response.text();
     try {
-      return (text === "" ? undefined : JSON.parse(text)) as Body;
+      return text === "" ? undefined : JSON.parse(text);
     } catch {
       throw new HubRequestFailed(notAHubMessage(url), response.status);
     }
-  }
-  return {
-    ...createClient<Routes>(({ method, path, ...options }) => request(method, path, options)),
-    url,
-    open,
-    request,
-  };
+  });
+  return { ...client, url, open };
 }
 
 /** A client of the hub that the settings name. Does not check whether that hub is running. */
@@ -171,7 +164,7 @@ export async function findRunningHub(
   const hub = { ...local, ...locationOf(local, serveFlags(settings)) };
   try {
     const signal = AbortSignal.timeout(10_000);
-    await createHubClient(hub).request("GET", "/api/stats", { signal });
+    await createHubClient(hub).get("/api/stats", { signal });
     return hub;
   } catch (error) {
     const isHubError = error instanceof HubRequestFailed && error.code !== undefined;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
+import type { FlowReport } from "@signalbox/contract";
 import type { Json } from "@signalbox/rules/json.ts";
-import type { ImportReport } from "../../flows/import/import-app.ts";
 import type { ImportedFlow, ImportPolicy } from "../../flows/import/import-flows.ts";
 import { type AppFile, readFlowFile } from "../../flows/import/read-flow-file.ts";
 import { parseJson } from "../../kernel/lib/parse-json.ts";
@@ -99,7 +99,7 @@ interface ImportOptions {
 
 interface AppReport {
   app: string;
-  flows: ImportReport[];
+  flows: FlowReport[];
   /** Parts of the file that were not imported. */
   notes: string[];
   error?: string;
@@ -129,19 +129,16 @@ async function importApp(
   const { notes, error } = appFile;
   if (error !== undefined) return { app: slug, flows: [], notes, error };
   try {
-    const { flows } = await hub.request<{ flows: ImportReport[] }>(
-      "POST",
-      `/api/apps/${encodeURIComponent(slug)}/import`,
-      {
-        body: {
-          ...app,
-          flows: appFile.flows,
-          replace: policy.replace,
-          strict_ids: policy.strictIds,
-          publish,
-        },
+    const { flows } = await hub.post("/api/apps/:app/import", {
+      params: { app: slug },
+      body: {
+        ...app,
+        flows: appFile.flows,
+        replace: policy.replace,
+        strict_ids: policy.strictIds,
+        publish,
       },
-    );
+    });
     return { app: slug, flows, notes };
   } catch (error) {
     if (!isContentRejected(error)) throw error;

@@ -13,7 +13,7 @@ export const open: Command = {
   async run({ positionals, flags }) {
     assertNoMoreArguments(positionals);
     const hub = connectToHub(loadSettings(flags));
-    const link = await hub.request<{ url: string }>("POST", "/api/session/links");
+    const link = await hub.post("/api/session/links");
     print(flags.json ? JSON.stringify(link) : link.url);
   },
 };

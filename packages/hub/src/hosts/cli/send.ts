@@ -140,7 +140,7 @@ const sendThroughHub =
     makeSample(source, options.id, options); // throws if the type is unknown
     try {
       const request = { source: source.id, ...options };
-      const body = await hub.request<SendResult["body"]>("POST", "/api/samples", { body: request });
+      const body = await hub.post("/api/samples", { body: request });
       return { status: body.outcome === "stored" ? 202 : 200, body };
     } catch (error) {
       if (!(error instanceof HubRequestFailed) || !isRejection(error)) throw error;

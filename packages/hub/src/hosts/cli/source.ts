@@ -1,7 +1,7 @@
+import type { Source } from "@signalbox/contract";
 import { GRACE_HOURS, MAX_GRACE_HOURS } from "@signalbox/contract/sources.ts";
 import { sources } from "../../events/sources/index.ts";
 import { EVERY_TENANT, LOCAL_TENANT } from "../../kernel/access/scopes.ts";
-import type { HubInfo } from "../../kernel/http/hub-info.ts";
 import { readSecret, type Settings } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { describeAddedSource } from "./added-source.ts";
@@ -92,20 +92,6 @@ interface Options {
   graceHours: number;
 }
 
-interface SourceView {
-  id: string;
-  tenant: string;
-  kind: string;
-  name: string;
-  url: string;
-  config: Record<string, unknown>;
-  secrets: { id: string; created_at: string; expires_at: string | null }[];
-  created_at: string;
-}
-type SourceWithSecret = SourceView & { secret?: string };
-
-const PATH = "/api/sources";
-
 /** Without --tenant, an endpoint is found in all tenants, because the ids of endpoints are unique. */
 const inAllTenants = ({ tenant }: Options): WithHubOptions => ({
   create: false,
@@ -126,15 +112,13 @@ function add({ settings, flags, argument: kind, name, tenant }: Options): Promis
     return tenant ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
   };
   const body = {
-    kind,
+    kind: definition.id,
     name,
     config: parseConfig(asString(flags.config)),
     secret: readSecret(process.env, SECRET_VARIABLE),
   };
   return withHub(settings, { create: true, chooseTenant }, async (hub) => {
-    const created = await hub
-      .request<SourceWithSecret>("POST", PATH, { body })
-      .catch(rethrowAsUsageError);
+    const created = await hub.post("/api/sources", { body }).catch(rethrowAsUsageError);
     const { id, url, secret } = created;
     if (flags.json) return print(JSON.stringify({ id, url, secret }));
     const rotateCommand = `${program} source rotate ${id} --grace 0${sameHubFlags(settings)}`;
@@ -159,7 +143,7 @@ function add({ settings, flags, argument: kind, name, tenant }: Options): Promis
  */
 async function acceptsUnsignedWebhooks(hub: HubClient): Promise<boolean> {
   try {
-    return (await hub.request<HubInfo>("GET", "/api/hub")).accepts_unsigned;
+    return (await hub.get("/api/hub")).accepts_unsigned;
   } catch (error) {
     if (error instanceof HubRequestFailed) return false;
     throw error;
@@ -167,7 +151,7 @@ async function acceptsUnsignedWebhooks(hub: HubClient): Promise<boolean> {
 }
 
 /** Returns the command that sends a sample to this endpoint, for the same terminal. */
-function sendCommandOf({ kind, id, tenant }: SourceView, settings: Settings): string {
+function sendCommandOf({ kind, id, tenant }: Source, settings: Settings): string {
   const tenantFlag = tenant === LOCAL_TENANT ? "" : ` --tenant ${tenant}`;
   return `${program} send ${kind} --endpoint ${id}${tenantFlag}${sameHubFlags(settings)}`;
 }
@@ -193,7 +177,7 @@ function rethrowAsUsageError(error: unknown): never {
 
 const list = (options: Options): Promise<void> =>
   withHub(options.settings, inAllTenants(options), async (hub) => {
-    const { items } = await hub.request<{ items: SourceView[] }>("GET", PATH);
+    const { items } = await hub.get("/api/sources");
     if (options.flags.json) return print(JSON.stringify(items.map(withMilliseconds)));
     if (items.length === 0)
       return print(
@@ -217,7 +201,7 @@ const list = (options: Options): Promise<void> =>
 const toMs = (time: string | null): number | null => (time === null ? null : Date.parse(time));
 
 /** For `--json`: times in milliseconds, and the key, which is the last part of the URL. */
-const withMilliseconds = ({ secrets, created_at, ...rest }: SourceView) => ({
+const withMilliseconds = ({ secrets, created_at, ...rest }: Source) => ({
   ...rest,
   key: rest.url.split("/").at(-1),
   created_at: toMs(created_at),
@@ -234,7 +218,7 @@ function rotate(options: Options): Promise<void> {
   return withHub(settings, inAllTenants(options), async (hub) => {
     const body = { rotate: { secret, grace_hours: graceHours } };
     const rotated = await hub
-      .request<SourceWithSecret>("PATCH", pathOf(id), { body })
+      .patch("/api/sources/:source", { ...paramsOf(id), body })
       .catch(explainUnknownId(settings));
     const generatedSecret = rotated.secret;
     // The old secrets expire at this time, or earlier.
@@ -251,14 +235,14 @@ function rotate(options: Options): Promise<void> {
 function remove(options: Options): Promise<void> {
   const { settings, flags, argument: id = "" } = options;
   return withHub(settings, inAllTenants(options), async (hub) => {
-    await hub.request("DELETE", pathOf(id)).catch(explainUnknownId(settings));
+    await hub.delete("/api/sources/:source", paramsOf(id)).catch(explainUnknownId(settings));
     if (flags.json) return print(JSON.stringify({ id, removed: true }));
     print(`${green("✓")} removed; its events are kept`);
   });
 }
 
 /** Replaces an empty id with "-", which is no id. Otherwise, the path would be that of the list. */
-const pathOf = (id: string) => `${PATH}/${encodeURIComponent(id) || "-"}`;
+const paramsOf = (id: string) => ({ params: { source: id || "-" } });
 
 const explainUnknownId =
   (settings: Settings) =>

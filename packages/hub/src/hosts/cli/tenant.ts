@@ -2,6 +2,8 @@ import { createWriteStream } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as wait } from "node:timers/promises";
+import type { TenantDetails } from "@signalbox/contract";
+import { pathWith } from "@signalbox/contract/client.ts";
 import { LOCAL_TENANT } from "../../kernel/access/scopes.ts";
 import type { Settings } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
@@ -16,7 +18,6 @@ import {
   table,
   UsageError,
 } from "./command.ts";
-import { fetchAllPages } from "./fetch-all-pages.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
 import { bold, dim, green } from "./style.ts";
@@ -73,39 +74,10 @@ export const tenant: Command = {
 
 type Action = (hub: HubClient, flags: Parsed["flags"], id: string) => Promise<void>;
 
-interface TenantView {
-  id: string;
-  name: string | null;
-  pending: number;
-  created_at: string | null;
-}
-
-interface TenantSettings {
-  quota: number | null;
-  processed_days: number;
-  pending_days: number;
-  max_bytes: number;
-}
-
-interface TenantDetails extends TenantView {
-  events: number;
-  bytes: number;
-  runs_bytes: number;
-  deleting: boolean;
-  settings: Record<keyof TenantSettings, number | null>;
-  in_force: TenantSettings;
-  installations: {
-    id: string;
-    account: string | null;
-    suspended_at: string | null;
-    removed_at: string | null;
-  }[];
-}
-
-const pathOf = (id: string) => `/api/tenants/${encodeURIComponent(id)}`;
+const paramsOf = (id: string) => ({ params: { tenant: id } });
 
 const list: Action = async (hub, flags) => {
-  const tenants = await fetchAllPages<TenantView>(hub, "/api/tenants");
+  const tenants = await hub.all("/api/tenants");
   if (flags.json) return print(JSON.stringify(tenants));
   if (tenants.length === 0)
     return print("No tenants. The first webhook of an account creates one.");
@@ -126,10 +98,10 @@ const list: Action = async (hub, flags) => {
 const formatNumber = (value: number): string => value.toLocaleString("en");
 
 const show: Action = async (hub, flags, id) => {
-  const tenant = await hub.request<TenantDetails>("GET", pathOf(id));
+  const tenant = await hub.get("/api/tenants/:tenant", paramsOf(id));
   if (flags.json) return print(JSON.stringify(tenant));
   const { settings, in_force } = tenant;
-  const describeSetting = (name: keyof TenantSettings, unit: string) =>
+  const describeSetting = (name: keyof TenantDetails["settings"], unit: string) =>
     `${in_force[name] === null ? "none" : `${formatNumber(in_force[name])} ${unit}`}${settings[name] === null ? dim(" (the hub's default)") : ""}`;
   print(
     table([
@@ -155,7 +127,7 @@ const show: Action = async (hub, flags, id) => {
 
 const exportAll: Action = async (hub, flags, id) => {
   const file = asString(flags.output);
-  const response = await hub.open("GET", `${pathOf(id)}/export`);
+  const response = await hub.open("GET", pathWith("/api/tenants/:tenant/export", { tenant: id }));
   const target = file === undefined ? process.stdout : createWriteStream(file, { mode: 0o600 });
   // The last bytes contain the row with which a complete export ends.
   let tail = Buffer.alloc(0);
@@ -198,7 +170,7 @@ function explainOutputError(file: string, error: unknown): unknown {
 
 const remove: Action = async (hub, flags, id) => {
   if (!flags.yes) await confirm(id, await findName(hub, id));
-  await hub.request("DELETE", pathOf(id));
+  await hub.delete("/api/tenants/:tenant", paramsOf(id));
   const isRevoked = await waitForDeletion(hub, id);
   if (flags.json) return print(JSON.stringify({ id, deleted: !isRevoked, deleting: isRevoked }));
   print(
@@ -214,7 +186,7 @@ const remove: Action = async (hub, flags, id) => {
  */
 async function findName(hub: HubClient, id: string): Promise<string | null> {
   try {
-    return (await hub.request<TenantDetails>("GET", pathOf(id))).name;
+    return (await hub.get("/api/tenants/:tenant", paramsOf(id))).name;
   } catch (error) {
     if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;
     return null;
@@ -237,7 +209,7 @@ async function confirm(id: string, name: string | null): Promise<void> {
 async function waitForDeletion(hub: HubClient, id: string): Promise<boolean> {
   for (;;) {
     try {
-      await hub.request("GET", pathOf(id));
+      await hub.get("/api/tenants/:tenant", paramsOf(id));
     } catch (error) {
       const status = error instanceof HubRequestFailed ? error.status : undefined;
       if (status === 404 || status === 401) return status === 401;

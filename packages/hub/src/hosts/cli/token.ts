@@ -1,3 +1,4 @@
+import type { Token } from "@signalbox/contract";
 import { MAX_DAYS } from "@signalbox/contract/tokens.ts";
 import {
   DEFAULT_SCOPES,
@@ -20,7 +21,6 @@ import {
   table,
   UsageError,
 } from "./command.ts";
-import { fetchAllPages } from "./fetch-all-pages.ts";
 import { HubRequestFailed } from "./hub-client.ts";
 import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
@@ -67,23 +67,11 @@ type Action = (
   flags: Parsed["flags"],
 ) => Promise<void>;
 
-interface TokenView {
-  id: string;
-  name: string;
-  scopes: Scope[];
-  tenants: string[];
-  created_at: string;
-  expires_at: string | null;
-  revoked_at: string | null;
-}
-
 const create: Action = async (settings, name, flags) => {
   if (!name)
     throw new UsageError("Missing argument NAME, such as in `npx signalbox token create laptop`.");
-  const granted = listOf(flags, "scope") ?? DEFAULT_SCOPES;
-  for (const scope of granted)
-    if (!scopes.includes(scope as Scope))
-      throw new UsageError(`Unknown scope "${scope}". Known scopes: ${scopes.join(", ")}.`);
+  const requested = listOf(flags, "scope") ?? DEFAULT_SCOPES;
+  const granted = requested.map(scopeOf);
   const tenants = listOf(flags, "tenant");
   const chooseTenant: WithHubOptions["chooseTenant"] = (tenancy) => {
     if (!tenants && tenancy === "github")
@@ -104,9 +92,7 @@ const create: Action = async (settings, name, flags) => {
   );
   await withHub(settings, { create: true, chooseTenant }, async (hub) => {
     const body = { name, scopes: granted, tenants, days };
-    const created = await hub.request<TokenView & { token: string }>("POST", "/api/tokens", {
-      body,
-    });
+    const created = await hub.post("/api/tokens", { body });
     const { id, token: secret } = created;
     if (flags.json) return print(JSON.stringify({ id, name, scopes: granted, token: secret }));
     print(`${green("✓")} ${bold(secret)}`);
@@ -118,6 +104,12 @@ const create: Action = async (settings, name, flags) => {
   });
 };
 
+function scopeOf(name: string): Scope {
+  const scope = scopes.find((known) => known === name);
+  if (scope) return scope;
+  throw new UsageError(`Unknown scope "${name}". Known scopes: ${scopes.join(", ")}.`);
+}
+
 const describeTenants = (tenants: readonly string[]): string =>
   tenants.includes(EVERY_TENANT)
     ? "all tenants"
@@ -127,7 +119,7 @@ const chooseAllTenants: WithHubOptions["chooseTenant"] = (tenancy) => tenancy &&
 
 const list: Action = (settings, _, flags) =>
   withHub(settings, { create: false, chooseTenant: chooseAllTenants }, async (hub) => {
-    const items = (await fetchAllPages<TokenView>(hub, "/api/tokens")).toReversed();
+    const items = (await hub.all("/api/tokens")).toReversed();
     if (flags.json) return print(JSON.stringify(items.map(withMilliseconds)));
     if (items.length === 0)
       return print(
@@ -150,13 +142,13 @@ const list: Action = (settings, _, flags) =>
     );
   });
 
-function stateOf({ revoked_at, expires_at }: TokenView): string {
+function stateOf({ revoked_at, expires_at }: Token): string {
   if (revoked_at) return "revoked";
   return expires_at !== null && Date.parse(expires_at) < Date.now() ? "expired" : "active";
 }
 
 /** For `--json`: times in milliseconds. */
-const withMilliseconds = ({ created_at, expires_at, revoked_at, ...rest }: TokenView) => ({
+const withMilliseconds = ({ created_at, expires_at, revoked_at, ...rest }: Token) => ({
   ...rest,
   created_at: Date.parse(created_at),
   expires_at: expires_at && Date.parse(expires_at),
@@ -168,7 +160,7 @@ const revoke: Action = (settings, id, flags) => {
   if (!id) throw new UsageError(`Missing argument ID. ${listHint}`);
   return withHub(settings, { create: false, chooseTenant: chooseAllTenants }, async (hub) => {
     try {
-      await hub.request("DELETE", `/api/tokens/${encodeURIComponent(id)}`);
+      await hub.delete("/api/tokens/:token", { params: { token: id } });
     } catch (error) {
       if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;
       throw new UsageError(`No active token has the id ${id}. ${listHint}`);

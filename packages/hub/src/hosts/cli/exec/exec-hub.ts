@@ -4,6 +4,7 @@
  * is a renewal.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { pathWith } from "@signalbox/contract/client.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { backoffMs } from "../../../kernel/lib/backoff.ts";
 import { followHub } from "../follow-hub.ts";
@@ -114,25 +115,33 @@ export function createExecHub(options: ExecHubOptions): ExecHub {
     }
   }
 
-  const post = (id: string, action: string, body: object, policy: RetryPolicy, query = {}) =>
-    requestWithRetries(
-      async (client, signal) =>
-        (await client.open("POST", `/api/events/${id}/${action}`, { body, query, signal })).text(),
+  const post = (
+    event: string,
+    action: "claim" | "release" | "processed",
+    body: object,
+    policy: RetryPolicy,
+    query = {},
+  ) => {
+    const path = pathWith(`/api/events/:event/${action}`, { event });
+    return requestWithRetries(
+      async (client, signal) => (await client.open("POST", path, { body, query, signal })).text(),
       policy,
     );
+  };
 
   return {
     async *list(policy) {
       let cursor: string | undefined;
       do {
-        const query = { ...selection, claimable: 1, order: "oldest", limit: PAGE_SIZE, cursor };
+        const query = {
+          ...selection,
+          claimable: "1" as const,
+          order: "oldest" as const,
+          limit: PAGE_SIZE,
+          cursor,
+        };
         const page = await requestWithRetries(
-          (client, signal) =>
-            client.request<{ items: ListedEvent[]; next_cursor: string | null }>(
-              "GET",
-              "/api/events",
-              { query, signal },
-            ),
+          (client, signal) => client.get("/api/events", { query, signal }),
           policy,
         );
         yield* page.items;
@@ -143,7 +152,7 @@ export function createExecHub(options: ExecHubOptions): ExecHub {
     async read(id, policy) {
       try {
         return await requestWithRetries(
-          (client, signal) => client.request("GET", `/api/events/${id}`, { signal }),
+          (client, signal) => client.get("/api/events/:event", { params: { event: id }, signal }),
           policy,
         );
       } catch (error) {
