@@ -251,7 +251,7 @@ test("closes the database even if a client does not disconnect in time", async (
     isClosed = true;
   };
   const hub = await openHub({}, { store: { ...sqlite, close } });
-  const stopped = hub.stop(1_000, () => new Promise(() => {}));
+  const stopped = hub.stop(3_000, () => new Promise(() => {}));
   await expect(stopped).rejects.toThrow("Some requests did not finish in time.");
   expect(isClosed).toBe(true);
 });

@@ -11,7 +11,7 @@ test("a bulk replay returns the ids of events that are unknown, or that the hub 
     if (id === "large") throw new RequestError("busy", "event_id", "try again later");
     return { runs: ["run"] };
   };
-  const routes = eventListRoutes({ find } as unknown as Inbox, { replay } as never);
+  const routes = eventListRoutes({ find } as unknown as Inbox, replay);
   const [, bulk] = routes;
   if (bulk?.path !== "/api/events/bulk") throw new Error("the route is missing");
   const access = { scopes: ["inbox:write", "flows:call"] };
