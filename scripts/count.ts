@@ -30,8 +30,7 @@ const NOT_COUNTED = /^packages\/hub\/src\/[^/]+\.ts$|\/hosts\/cli\/|\/(legacy-)?
 /** Examples of a verb and of a table of the store: what declares or registers them. */
 const DECLARATIONS = {
   "method of the store (listRedeliveries)": /^\s*(export const )?listRedeliveries( =|:|\()/m,
-  "table (matching_events)":
-    /CREATE TABLE matching_events|^\s*name: "matching_events"|[a-zA-Z]\("matching_events"/m,
+  "table (matching_events)": /^ *matching_events: \{$/m,
 };
 
 const withoutProse = (text: string): string =>
