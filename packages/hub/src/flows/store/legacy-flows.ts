@@ -6,7 +6,7 @@
  */
 
 import { normalizeColumnName } from "../../kernel/lib/normalize-column-name.ts";
-import { columnsOf, type Dialect, query, type Row, type Verb } from "../../kernel/store/sql.ts";
+import { type Dialect, query, type Row, readColumns, type Verb } from "../../kernel/store/sql.ts";
 import { write } from "../../kernel/store/verb.ts";
 import type { ConvertFlows, LegacyApp, LegacyMigration, StoredFlow } from "../model.ts";
 import { publishFlow, saveFlows } from "./flows.ts";
@@ -47,7 +47,7 @@ export const migrateLegacyFlows = write(
 );
 
 function* exists(dialect: Dialect, table: string): Verb<boolean> {
-  return (yield* columnsOf(dialect, table)).length > 0;
+  return (yield* readColumns(dialect, table)).length > 0;
 }
 
 /**
@@ -63,7 +63,7 @@ export function selectOldestFirst(table: string, columns: readonly string[]): st
 }
 
 function* rowsOf(dialect: Dialect, table: string): Verb<Row[]> {
-  const columns = yield* columnsOf(dialect, table);
+  const columns = yield* readColumns(dialect, table);
   return columns.length === 0 ? [] : yield* query(selectOldestFirst(table, columns));
 }
 

@@ -9,12 +9,10 @@ import { knownSchemas, missingColumns } from "./known-schemas.ts";
 import type { Migration } from "./migration.ts";
 import { migrations } from "./migrations.ts";
 import { renameLegacyTables } from "./rename-legacy-tables.ts";
-import { createStatements, type Table } from "./schema.ts";
+import { createStatements, type Keywords, type Table } from "./schema.ts";
 import { collapseSpace, describeSchema, fingerprintOf, shortHash } from "./schema-fingerprint.ts";
 import { SchemaRefused } from "./schema-refused.ts";
-import { columnsOf, type Dialect, first, insert, query, type Verb } from "./sql.ts";
-
-type Placeholder = "TEXT" | "BLOB" | "CLUSTERED";
+import { type Dialect, first, insert, query, readColumns, type Verb } from "./sql.ts";
 
 interface StoredChecksum {
   name: string;
@@ -25,12 +23,11 @@ interface StoredChecksum {
 export const checksumOf = ({ statements, onlyClustered }: Migration): string =>
   shortHash(JSON.stringify([statements.map(collapseSpace), onlyClustered ?? false]));
 
-/** Returns the names of the migrations that ran. */
 export function* migrate(
   dialect: Dialect,
   tables: readonly Table[],
   { mayCreate = true }: { mayCreate?: boolean | undefined } = {},
-): Verb<string[]> {
+): Verb<void> {
   if (dialect.migrationLock) yield* query(dialect.migrationLock);
   yield* query(
     "CREATE TABLE IF NOT EXISTS schema_version (id INTEGER PRIMARY KEY, version BIGINT NOT NULL)",
@@ -81,15 +78,11 @@ export function* migrate(
       .map((migration, index) => [index + 1, migration.name, checksumOf(migration)])
       .slice(stored.length),
   );
-  return due.map((migration) => migration.name);
 }
 
 /** Replaces the placeholders of a migration by the engine's keywords. */
-export const translate = (
-  statement: string,
-  dialect: Pick<Dialect, "TEXT" | "BLOB" | "CLUSTERED">,
-): string =>
-  statement.replaceAll(/\b(TEXT|BLOB|CLUSTERED)\b/g, (name) => dialect[name as Placeholder]);
+export const translate = (statement: string, keywords: Keywords): string =>
+  statement.replaceAll(/\b(TEXT|BLOB|CLUSTERED)\b/g, (name) => keywords[name as keyof Keywords]);
 
 function* create(dialect: Dialect, tables: readonly Table[]): Verb<void> {
   const statements = tables.flatMap((table) => createStatements(table, dialect));
@@ -99,7 +92,7 @@ function* create(dialect: Dialect, tables: readonly Table[]): Verb<void> {
 
 /** `IF NOT EXISTS` accepts a table of another program. */
 function* assertOwnTable(dialect: Dialect, table: string, columns: readonly string[]): Verb<void> {
-  const found = yield* columnsOf(dialect, table);
+  const found = yield* readColumns(dialect, table);
   if (columns.some((column) => !found.includes(column)))
     throw new SchemaRefused(
       "foreign_table",

@@ -1,5 +1,5 @@
 import { normalizeColumnName } from "../lib/normalize-column-name.ts";
-import { columnsOf, type Dialect, query, type Verb } from "./sql.ts";
+import { type Dialect, query, readColumns, type Verb } from "./sql.ts";
 
 /**
  * Whether a table `flows` with these columns belongs to a legacy system. Our table has a column
@@ -17,9 +17,9 @@ export function* renameLegacyTables(dialect: Dialect, statements: readonly strin
     return kind && name ? [{ kind, name }] : [];
   });
   if (!created.some(({ name }) => name === "flows")) return;
-  if (!isLegacyTable(yield* columnsOf(dialect, "flows"))) return;
+  if (!isLegacyTable(yield* readColumns(dialect, "flows"))) return;
   for (const { kind, name } of created)
     if (kind === "INDEX") yield* query(`DROP INDEX IF EXISTS ${name}`);
-    else if ((yield* columnsOf(dialect, name)).length > 0)
+    else if ((yield* readColumns(dialect, name)).length > 0)
       yield* query(`ALTER TABLE ${name} RENAME TO older_${name}`);
 }

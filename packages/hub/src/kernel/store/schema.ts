@@ -169,18 +169,21 @@ export const columnsOf = <T extends Table, Except extends NameIn<T> = never>(
     (name): name is Exclude<NameIn<T>, Except> => !except.some((other) => other === name),
   );
 
+/** The keywords that differ between the engines. */
+export type Keywords = Pick<Dialect, "TEXT" | "BLOB" | "CLUSTERED">;
+
 const literal = (value: string | number): string =>
   typeof value === "number" ? String(value) : `'${value}'`;
 
 /** The statements that create the table and its indexes. */
 export function createStatements(
   { name, columns, key, isClustered, indexes = {} }: Table,
-  dialect: Pick<Dialect, "TEXT" | "BLOB" | "CLUSTERED">,
+  keywords: Keywords,
 ): string[] {
   const [only] = key.length === 1 ? key : [];
   const lines = Object.entries(columns).map(([column, { spec }]) => {
     const { type } = spec;
-    const parts = [column, type === "TEXT" || type === "BLOB" ? dialect[type] : type];
+    const parts = [column, type === "TEXT" || type === "BLOB" ? keywords[type] : type];
     if (column === only) parts.push("PRIMARY KEY");
     else if (!spec.isNullable) parts.push("NOT NULL");
     if (spec.isUnique) parts.push("UNIQUE");
@@ -188,7 +191,7 @@ export function createStatements(
     return parts.join(" ");
   });
   if (only === undefined) lines.push(`PRIMARY KEY (${key.join(", ")})`);
-  const clustered = isClustered && dialect.CLUSTERED ? ` ${dialect.CLUSTERED}` : "";
+  const clustered = isClustered && keywords.CLUSTERED ? ` ${keywords.CLUSTERED}` : "";
   return [
     `CREATE TABLE ${name} (${lines.join(", ")})${clustered}`,
     ...Object.entries(indexes).map(

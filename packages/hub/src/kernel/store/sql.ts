@@ -155,7 +155,7 @@ export function* together<Result>(verbs: readonly Verb<Result>[]): Verb<Result[]
 }
 
 /** Returns the column names of a table; none if the table does not exist. */
-export function* columnsOf({ columns }: Dialect, table: string): Verb<string[]> {
+export function* readColumns({ columns }: Dialect, table: string): Verb<string[]> {
   const rows = yield* query<{ name: string }>(columns, [table]);
   return rows.map(({ name }) => name);
 }
