@@ -128,8 +128,7 @@ type Ownership =
   /** The rows belong to no tenant. */
   | { shared: true; tenant?: undefined; owned?: undefined };
 
-export type Table<Columns = TableSpec["columns"]> = TableSpec &
-  Ownership & { name: string; columns: Columns };
+export type Table = TableSpec & Ownership & { name: string };
 
 /** The row of a table. */
 export type RowOf<T extends Table> = {
@@ -138,22 +137,24 @@ export type RowOf<T extends Table> = {
     : never;
 };
 
-const group = Symbol("tables");
+type Named<Specs> = { [Name in keyof Specs & string]: Specs[Name] & { name: Name } };
+
+const groups = new WeakSet<object>();
 
 /** The tables of a capability, by their names. */
 export function defineTables<const Specs extends Record<string, TableSpec & Ownership>>(
   specs: Specs,
-): { [Name in keyof Specs & string]: Specs[Name] & { name: Name } } {
-  const tables = Object.fromEntries(
-    Object.entries(specs).map(([name, spec]) => [name, { ...spec, name }]),
-  );
-  return Object.defineProperty(tables, group, { value: true }) as never;
+): Named<Specs> {
+  const entries = Object.entries(specs).map(([name, spec]) => [name, { ...spec, name }]);
+  const tables = Object.fromEntries(entries) as Named<Specs>;
+  groups.add(tables);
+  return tables;
 }
 
 /** Returns the tables among the exports of some modules. */
 export const tablesOf = (exports: object): Table[] =>
   Object.values(exports).flatMap((value: unknown) =>
-    typeof value === "object" && value !== null && group in value
+    typeof value === "object" && value !== null && groups.has(value)
       ? (Object.values(value) as Table[])
       : [],
   );
