@@ -3,9 +3,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
-import { effectiveSettings } from "./hosts/effective-settings.ts";
-import { allowsUnsigned, assertSafe, hubSettings } from "./hosts/hub-settings.ts";
+import { effectiveSettings } from "./effective-settings.ts";
 import { loadSettings } from "./hosts/node/load-settings.ts";
+import { allowsUnsigned, assertSafe, hubSettings } from "./hub-settings.ts";
 import { definitions, localUrl, readSettings, type SettingsInput } from "./settings.ts";
 
 const read = (input: Partial<SettingsInput> = {}) =>

@@ -1,7 +1,7 @@
+import { githubSettings } from "../../github-settings.ts";
+import { lacksProxyHeader } from "../../hub-settings.ts";
 import type { Settings } from "../../settings.ts";
 import { CREATE_OPERATOR_TOKEN } from "../../tokens/operator-token.ts";
-import { githubSettings } from "../github-settings.ts";
-import { lacksProxyHeader } from "../hub-settings.ts";
 import type { RunningHub } from "../node/start-hub.ts";
 import { program } from "./program.ts";
 import { quoteForShell, sameHubFlags } from "./same-hub-flags.ts";

@@ -1,7 +1,7 @@
+import { effectiveSettings } from "../../effective-settings.ts";
 import { SettingsError } from "../../kernel/settings.ts";
 import type { EffectiveSetting } from "../../operations/settings-routes.ts";
 import type { Settings } from "../../settings.ts";
-import { effectiveSettings } from "../effective-settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { assertNoMoreArguments, type Command, CommandFailed, print, table } from "./command.ts";
 import { connectToHub, createHubClient, findRunningHub } from "./hub-client.ts";

@@ -1,9 +1,9 @@
 /** Checks the GitHub App for `doctor`: its credentials, its webhook URL, and failed webhooks. */
 import { createGithubApp } from "../../github/github-app.ts";
+import { githubSettings } from "../../github-settings.ts";
 import type { RedeliverySweep } from "../../redelivery/model.ts";
 import type { Settings } from "../../settings.ts";
 import type { Store } from "../../store.ts";
-import { githubSettings } from "../github-settings.ts";
 import type { Finding } from "./doctor-findings.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 

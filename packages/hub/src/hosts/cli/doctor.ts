@@ -1,16 +1,16 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { WEBHOOKS } from "../../events/admit/receive-request.ts";
-import { SettingsError } from "../../kernel/settings.ts";
-import { definitions, type Settings } from "../../settings.ts";
-import { githubSettings } from "../github-settings.ts";
+import { githubSettings } from "../../github-settings.ts";
 import {
   allowsUnsigned,
   assertAdminToken,
   assertSafe,
   lacksProxyHeader,
   signedSources,
-} from "../hub-settings.ts";
+} from "../../hub-settings.ts";
+import { SettingsError } from "../../kernel/settings.ts";
+import { definitions, type Settings } from "../../settings.ts";
 import { isDatabaseMarked } from "../node/database-marker.ts";
 import { tryReadHubFile } from "../node/hub-file.ts";
 import { loadSettings } from "../node/load-settings.ts";

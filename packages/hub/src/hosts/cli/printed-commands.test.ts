@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { githubSettings } from "../../github-settings.ts";
+import { assertSafe } from "../../hub-settings.ts";
 import { readSettings } from "../../settings.ts";
-import { githubSettings } from "../github-settings.ts";
-import { assertSafe } from "../hub-settings.ts";
 
 const root = join(import.meta.dirname, "../../../../..");
 const pages = [

@@ -1,11 +1,12 @@
 /** Reads the settings of a Worker from its variables and secrets. Their names are those of the Node host. */
+
+import { effectiveSettings } from "../../effective-settings.ts";
+import { githubSettings } from "../../github-settings.ts";
 import type { HubSettings } from "../../host-ports.ts";
+import { assertSafe, hubSettings, signedSources } from "../../hub-settings.ts";
 import { parseKeys } from "../../kernel/lib/seal.ts";
 import { SettingsError } from "../../kernel/settings.ts";
 import { readSettings, type Settings } from "../../settings.ts";
-import { effectiveSettings } from "../effective-settings.ts";
-import { githubSettings } from "../github-settings.ts";
-import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { version } from "../version.ts";
 import { type Bindings, bindingNames } from "./bindings.ts";
 

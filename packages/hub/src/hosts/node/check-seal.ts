@@ -1,11 +1,11 @@
 /** Checks the stored secrets before the hub starts: their key, and their length. */
 
 import { isShortSecret, SHORT_SECRET } from "@signalbox/contract/secret-length.ts";
+import { signedSources } from "../../hub-settings.ts";
 import type { Seal } from "../../kernel/lib/seal.ts";
 import { SettingsError } from "../../kernel/settings.ts";
 import type { Settings } from "../../settings.ts";
 import type { Store } from "../../store.ts";
-import { signedSources } from "../hub-settings.ts";
 import type { Logger } from "./log.ts";
 
 type SealedSamples = Awaited<ReturnType<Store["sampleSealed"]>>;

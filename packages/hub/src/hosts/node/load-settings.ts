@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { nameForOperator } from "../../github-settings.ts";
 import { SettingsError } from "../../kernel/settings.ts";
 import { readSettings, type Settings } from "../../settings.ts";
-import { nameForOperator } from "../github-settings.ts";
 
 const FILE_NAME = "signalbox.config.json";
 

@@ -1,11 +1,13 @@
 /** Starts the hub on Node: opens the store, creates the host ports, and serves the hub over HTTP. */
 import type { IncomingMessage } from "node:http";
 import { getRequestListener } from "@hono/node-server";
+import { effectiveSettings } from "../../effective-settings.ts";
 import { isIngestPath } from "../../events/admit/receive-request.ts";
 import { isLivePath, isSocketPath } from "../../events/live/live-streams.ts";
 import { withSimpleFilters } from "../../flows/sandbox/simple-filters.ts";
 import type { HostPorts } from "../../host-ports.ts";
 import { createHub, type Hub } from "../../hub.ts";
+import { assertSafe, hubSettings, signedSources } from "../../hub-settings.ts";
 import { randomSecret } from "../../kernel/lib/random-secret.ts";
 import { createSeal } from "../../kernel/lib/seal.ts";
 import { createOutageLog, type OutageLog } from "../../kernel/store/outage-log.ts";
@@ -15,8 +17,6 @@ import type { Store } from "../../store.ts";
 import type { Tenant } from "../../tenants/model.ts";
 import { hasOperatorToken } from "../../tokens/operator-token.ts";
 import { ensureAdminToken } from "../../tokens/tokens.ts";
-import { effectiveSettings } from "../effective-settings.ts";
-import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { assertKeyDecrypts, warnOfShortSecrets } from "./check-seal.ts";
 import { markDatabase } from "./database-marker.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";

@@ -3,10 +3,10 @@
  * client's id and secret.
  */
 
-import { toPkcs8 } from "../github/rsa-key.ts";
-import type { GithubSettings } from "../host-ports.ts";
-import { SettingsError } from "../kernel/settings.ts";
-import { definitions, type SettingName, type Settings } from "../settings.ts";
+import { toPkcs8 } from "./github/rsa-key.ts";
+import type { GithubSettings } from "./host-ports.ts";
+import { SettingsError } from "./kernel/settings.ts";
+import { definitions, type SettingName, type Settings } from "./settings.ts";
 
 /** Throws if one setting of a pair is missing, or the private key is not a PEM of an RSA key. */
 export function githubSettings(settings: Settings): GithubSettings {

@@ -1,15 +1,15 @@
 /** Derives the hub's settings from those of the operator, and checks that they are safe. */
 
 import { isShortSecret, SHORT_SECRET } from "@signalbox/contract/secret-length.ts";
-import { readEventSettings } from "../events/settings.ts";
-import { readFlowSettings } from "../flows/settings.ts";
-import type { HubSettings } from "../host-ports.ts";
-import { isLoopback, parseNetworks } from "../kernel/http/addresses.ts";
-import { SettingsError } from "../kernel/settings.ts";
-import { readPeopleSettings } from "../people/settings.ts";
-import { readRedeliverySettings } from "../redelivery/settings.ts";
-import type { Settings } from "../settings.ts";
+import { readEventSettings } from "./events/settings.ts";
+import { readFlowSettings } from "./flows/settings.ts";
 import { githubSettings } from "./github-settings.ts";
+import type { HubSettings } from "./host-ports.ts";
+import { isLoopback, parseNetworks } from "./kernel/http/addresses.ts";
+import { SettingsError } from "./kernel/settings.ts";
+import { readPeopleSettings } from "./people/settings.ts";
+import { readRedeliverySettings } from "./redelivery/settings.ts";
+import type { Settings } from "./settings.ts";
 
 /** The settings that derive from those of the operator; the host adds the others. */
 type DerivedSettings = Omit<
