@@ -76,10 +76,14 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
 
       const [verdict] = (await getJson(api, `/api/events/${early}/explain`)).items;
       expect(verdict).toMatchObject({ flow_id: flow, node_id: node, matched: false });
+      expect(verdict.trigger).toBe(`${verdict.flow_name} / ${verdict.node_name}`);
       expect(verdict.reasons).toContainEqual({
         on: "param",
         path: "action",
         holds: false,
+        op: "eq",
+        actual: { values: [expect.any(String)] },
+        wanted: { values: [expect.any(String)] },
         message: expect.any(String),
       });
 

@@ -2,6 +2,7 @@
 
 import type { Json } from "@signalbox/rules/json.ts";
 import { REASONS } from "@signalbox/rules/match/match-trigger.ts";
+import { operators } from "@signalbox/rules/match/operators.ts";
 import { z } from "zod";
 import { limitQuery, limitWithDefault, pageOf, time } from "./paging.ts";
 import { route } from "./route.ts";
@@ -124,12 +125,34 @@ export const claimedSchema = eventSchema.extend({
   payload: json.optional(),
 });
 
+const shortValues = z.object({
+  values: z
+    .array(
+      z.union([
+        z.string(),
+        z.number(),
+        z.boolean(),
+        z.null(),
+        z.object({ type: z.literal("list"), length: z.int() }),
+        z.object({ type: z.literal("object") }),
+      ]),
+    )
+    .describe("The first values. Long texts are cut off; lists and objects are not shown."),
+  more: z.int().optional().describe("The number of further values."),
+});
+
 export const reasonSchema = z.object({
   on: z.enum(REASONS),
   path: z.string().optional().describe("The path into the payload, if `on` is `param`."),
   holds: z.boolean(),
   message: z.string(),
+  op: z.enum(operators).optional().describe("How the values were compared, if they were."),
+  actual: shortValues.optional().describe("The values of the event."),
+  wanted: shortValues
+    .optional()
+    .describe("The value of the trigger; with the operator `in`, its values."),
 });
+export type Reason = z.output<typeof reasonSchema>;
 
 /** A trigger that was compared with an event, and the verdict. */
 export const explainedSchema = z.object({
@@ -258,7 +281,11 @@ export const eventResponse = itemSchema.extend(partSchema.shape);
 
 export type EventView = z.output<typeof eventResponse>;
 
-const explainedTrigger = explainedSchema.extend({ reasons: z.array(reasonSchema) });
+const explainedTrigger = explainedSchema.extend({
+  flow_name: z.string().nullable().describe("Null if the flow was deleted."),
+  node_name: z.string().nullable().describe("Null if the draft has no such node any more."),
+  reasons: z.array(reasonSchema),
+});
 export type ExplainedTrigger = z.output<typeof explainedTrigger>;
 
 const explanation = pageOf(explainedTrigger).extend({

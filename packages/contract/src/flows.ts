@@ -7,13 +7,19 @@ import { cursorFor, limitQuery, listOf, pageOf, time } from "./paging.ts";
 import { route } from "./route.ts";
 import { runSummary } from "./runs.ts";
 
+const deprecated = { deprecated: true };
+
 const finding = z.object({
   code: z.string(),
   message: z.string(),
-  nodeId: z.string().optional(),
-  edgeId: z.string().optional(),
+  problem: z.string().optional().describe("The message without the name of the node and the path."),
+  node_id: z.string().optional(),
+  edge_id: z.string().optional(),
   path: z.string().optional(),
+  nodeId: z.string().optional().meta(deprecated),
+  edgeId: z.string().optional().meta(deprecated),
 });
+export type Finding = z.output<typeof finding>;
 
 export const flowView = z.object({
   id: z.string(),
@@ -29,27 +35,36 @@ export const flowView = z.object({
   draft: z
     .enum(["unpublished", "published", "changed"])
     .describe("`changed`: the draft differs from the published version."),
-  exposedTools: z.array(
-    z.object({ nodeId: z.string(), name: z.string(), description: z.string() }),
+  exposed_tools: z.array(
+    z.object({ node_id: z.string(), name: z.string(), description: z.string() }),
   ),
   schedules: z
     .array(
       z.object({
-        nodeId: z.string(),
+        node_id: z.string(),
         cron: z.string(),
-        timeZone: z.string(),
+        time_zone: z.string(),
         next_fire_at: time.nullable(),
+        nodeId: z.string().meta(deprecated),
+        timeZone: z.string().meta(deprecated),
       }),
     )
     .describe("The active schedules of the published version, and when they fire next."),
-  listensTo: z
-    .array(z.object({ nodeId: z.string(), source: z.string(), type: z.string() }))
+  listens_to: z
+    .array(z.object({ node_id: z.string(), source: z.string(), type: z.string() }))
     .describe("The source and type of each event trigger. An empty type matches every type."),
-  hasTriggers: z.boolean(),
+  has_triggers: z.boolean(),
   warnings: z.array(finding),
   errors: z.array(finding).describe("The errors that prevent publishing."),
   created_at: time,
   updated_at: time,
+  exposedTools: z
+    .array(z.object({ nodeId: z.string(), name: z.string(), description: z.string() }))
+    .meta(deprecated),
+  listensTo: z
+    .array(z.object({ nodeId: z.string(), source: z.string(), type: z.string() }))
+    .meta(deprecated),
+  hasTriggers: z.boolean().meta(deprecated),
 });
 export type Flow = z.output<typeof flowView>;
 

@@ -12,6 +12,15 @@ export const previewView = z.object({
   matched: z.int(),
   of: z.int().describe("The number of events that were compared."),
   compared: z.string().describe("A description of the events that were compared."),
+  basis: z
+    .object({
+      source: z.string(),
+      type: z.string().nullable(),
+      found: z.enum(["type", "source", "none"]),
+    })
+    .describe(
+      "The events that were compared: `type`: the newest of this source and type. `source`: the newest of the source, because the trigger accepts every type, or because none of them has its type. `none`: no recent event is from the source.",
+    ),
   events: z.array(
     z.object({
       event: itemSchema,

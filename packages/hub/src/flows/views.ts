@@ -1,8 +1,9 @@
 /** The functions that map rows to the views of the contract. */
 
 import type { appView } from "@signalbox/contract/apps.ts";
-import type { flowSummary, flowView } from "@signalbox/contract/flows.ts";
+import type { Finding as FindingView, flowSummary, flowView } from "@signalbox/contract/flows.ts";
 import type { runSummary, runView, stepView } from "@signalbox/contract/runs.ts";
+import type { Finding } from "@signalbox/rules/flows/finding.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { z } from "zod";
 import { iso, isoOrNull } from "../kernel/http/paging.ts";
@@ -25,6 +26,19 @@ export const summarizeFlow = (flow: DescribedFlow): z.output<typeof flowSummary>
   return summary;
 };
 
+const withNodeId = <Fields extends { nodeId: string }>({ nodeId, ...fields }: Fields) => ({
+  node_id: nodeId,
+  ...fields,
+});
+
+/** The fields `nodeId` and `edgeId` are deprecated. */
+const viewFindings = (findings: readonly Finding[]): FindingView[] =>
+  firstFindings(findings).map((finding) => ({
+    ...finding,
+    ...("nodeId" in finding && { node_id: finding.nodeId }),
+    ...("edgeId" in finding && { edge_id: finding.edgeId }),
+  }));
+
 export const viewFlow = ({ graph, ...flow }: DescribedFlow): z.output<typeof flowView> => ({
   id: flow.id,
   app: flow.app,
@@ -35,19 +49,24 @@ export const viewFlow = ({ graph, ...flow }: DescribedFlow): z.output<typeof flo
   revision: flow.revision,
   version: flow.version,
   draft: flow.draft,
-  exposedTools: flow.exposedTools,
+  exposed_tools: flow.exposedTools.map(withNodeId),
   schedules: flow.schedules.map(({ node_id, cron, time_zone, next_at }) => ({
-    nodeId: node_id,
+    node_id,
     cron,
-    timeZone: time_zone,
+    time_zone,
     next_fire_at: isoOrNull(next_at),
+    nodeId: node_id,
+    timeZone: time_zone,
   })),
-  listensTo: flow.listensTo,
-  hasTriggers: flow.hasTriggers,
-  warnings: firstFindings(flow.warnings),
-  errors: firstFindings(flow.errors),
+  listens_to: flow.listensTo.map(withNodeId),
+  has_triggers: flow.hasTriggers,
+  warnings: viewFindings(flow.warnings),
+  errors: viewFindings(flow.errors),
   created_at: iso(flow.created_at),
   updated_at: iso(flow.updated_at),
+  exposedTools: flow.exposedTools,
+  listensTo: flow.listensTo,
+  hasTriggers: flow.hasTriggers,
 });
 
 export const viewRun = (run: Run): z.output<typeof runView> => ({

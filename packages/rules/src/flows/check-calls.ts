@@ -4,7 +4,7 @@
  */
 import type { Json } from "../json.ts";
 import { splitMembers } from "./check-tools.ts";
-import { type Finding, nodeFinding, type WarningCode } from "./finding.ts";
+import { type Finding, fieldFinding, type WarningCode } from "./finding.ts";
 import { writePath } from "./issues.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
@@ -61,7 +61,7 @@ function checkCall(
   if (flow === undefined) return [];
   const findings: Finding<WarningCode>[] = [];
   const warn = (code: WarningCode, path: string, message: string) => {
-    findings.push(nodeFinding(code, node, `${path}: ${message}`, path));
+    findings.push(fieldFinding(code, node, path, message));
     return findings;
   };
   if (flow === id)

@@ -1,6 +1,6 @@
 /** Warns of code that refers to nodes that do not exist. */
 import { codeReferences } from "./code-references.ts";
-import { type Finding, nodeFinding, type WarningCode } from "./finding.ts";
+import { type Finding, fieldFinding, type WarningCode } from "./finding.ts";
 import type { ResolvedFlow } from "./resolved-flow.ts";
 
 export function checkCode({
@@ -14,11 +14,11 @@ export function checkCode({
     return slugs
       .filter((slug) => !existingSlugs.has(slug))
       .map((slug) =>
-        nodeFinding(
+        fieldFinding(
           "unknown_node_in_code",
           node,
-          `${field}: nodes.${slug} refers to an unknown node. If the node was renamed, change the code too`,
           field,
+          `nodes.${slug} refers to an unknown node. If the node was renamed, change the code too`,
         ),
       );
   });

@@ -1,7 +1,7 @@
 /** Validates the parameters of each node with the schema of its type, except values that are templates. */
 import type { Json } from "../json.ts";
 import { isObject } from "../json.ts";
-import { type ErrorCode, type Finding, nodeFinding } from "./finding.ts";
+import { type ErrorCode, type Finding, fieldFinding, nodeFinding } from "./finding.ts";
 import { issuesOf } from "./issues.ts";
 import type { FlowNode } from "./model.ts";
 import { ITEM_PORT, type NodeDefinition, nodeSettings } from "./node-type.ts";
@@ -37,7 +37,7 @@ function checkConfig(resolved: ResolvedFlow, node: FlowNode): Finding<ErrorCode>
       message,
     })),
     ...unusedSettings(definition, settings),
-  ].map(({ path, message }) => nodeFinding("invalid_config", node, `${path}: ${message}`, path));
+  ].map(({ path, message }) => fieldFinding("invalid_config", node, path, message));
 }
 
 /** Returns issues for settings that have no effect on a loop. */

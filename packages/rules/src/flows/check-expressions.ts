@@ -1,5 +1,5 @@
 /** Checks that the JSONata and the JavaScript of a flow can be parsed. */
-import { type ErrorCode, type Finding, nodeFinding } from "./finding.ts";
+import { type ErrorCode, type Finding, fieldFinding } from "./finding.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeDefinition, NodeRegistry } from "./node-type.ts";
 import type { ResolvedFlow } from "./resolved-flow.ts";
@@ -52,7 +52,5 @@ export const checkExpressions = (
 ): Finding<ErrorCode>[] =>
   nodePrograms(flow.nodes, definition).flatMap(({ node, field, language, text }) => {
     const problem = language === "jsonata" ? findAnalysis(text)?.problem : findSyntaxError(text);
-    return problem === undefined
-      ? []
-      : [nodeFinding("invalid_config", node, `${field}: ${problem}`, field)];
+    return problem === undefined ? [] : [fieldFinding("invalid_config", node, field, problem)];
   });

@@ -1,6 +1,6 @@
 /** Checks the syntax of templates, and that their references can have a value when the node runs. */
 import { isWithin } from "../match/path.ts";
-import { type ErrorCode, type Finding, nodeFinding, type WarningCode } from "./finding.ts";
+import { type ErrorCode, type Finding, fieldFinding, type WarningCode } from "./finding.ts";
 import { ancestorsOf, reachableThrough } from "./graph.ts";
 import { writePath } from "./issues.ts";
 import type { FlowNode } from "./model.ts";
@@ -23,16 +23,16 @@ export function checkReferences(resolved: ResolvedFlow): ReferenceFindings {
     const templates = templatesIn(node.parameters, skipRawFields(resolved.definition(node)));
     for (const { keys, message } of templates.errors) {
       const path = writePath(keys);
-      errors.push(nodeFinding("template_syntax", node, `${path}: ${message}`, path));
+      errors.push(fieldFinding("template_syntax", node, path, message));
     }
     const ancestors = ancestorsOf(resolved.graph, node.id);
     for (const reference of templates.references) {
       const path = writePath(reference.keys);
       const problem = findProblem(resolved, node, reference, { bySlug, ancestors, loops });
       if (!problem) continue;
-      const message = `${path}: {{ ${writeReference(reference)} }} ${problem.message}`;
-      if (isWarning(problem.code)) warnings.push(nodeFinding(problem.code, node, message, path));
-      else errors.push(nodeFinding(problem.code, node, message, path));
+      const text = `{{ ${writeReference(reference)} }} ${problem.message}`;
+      if (isWarning(problem.code)) warnings.push(fieldFinding(problem.code, node, path, text));
+      else errors.push(fieldFinding(problem.code, node, path, text));
     }
   }
   return { errors, warnings };

@@ -5,7 +5,7 @@
 import type { Json } from "../json.ts";
 import { valuesAt } from "../match/path.ts";
 import { codeReferences } from "./code-references.ts";
-import { type ErrorCode, type Finding, nodeFinding, type WarningCode } from "./finding.ts";
+import { type ErrorCode, type Finding, fieldFinding, type WarningCode } from "./finding.ts";
 import { writePath } from "./issues.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeDefinition, NodeRegistry } from "./node-type.ts";
@@ -32,7 +32,7 @@ export const findPlainSecrets = ({ flow, definition }: ResolvedFlow): Finding<Er
       );
       if (!isPlain) return [];
       const path = writePath(field as (string | number)[]);
-      return [nodeFinding("plain_secret", node, `${path}: ${PLAIN_SECRET}`, path)];
+      return [fieldFinding("plain_secret", node, path, PLAIN_SECRET)];
     }),
   );
 
@@ -72,7 +72,7 @@ const findMissingSecrets = (
       .map(({ name, keys }) => {
         const path = writePath(keys);
         const message = `there is no secret ${name}; add it with PUT /api/secrets/${name}`;
-        return nodeFinding("missing_secret", node, `${path}: ${message}`, path);
+        return fieldFinding("missing_secret", node, path, message);
       }),
   );
 
@@ -86,7 +86,7 @@ const findSecretsInCode = ({
       codeReferences(node, definition(node), findAnalysis) ?? {};
     const message =
       "code has no access to secrets; write {{ secrets.KEY }} in headers or auth of an HttpRequest";
-    return readsSecrets ? [nodeFinding("secret_in_code", node, `${field}: ${message}`, field)] : [];
+    return readsSecrets ? [fieldFinding("secret_in_code", node, field, message)] : [];
   });
 
 const findSecretsToAnyHost = (resolved: ResolvedFlow): Finding<WarningCode>[] =>
@@ -101,11 +101,11 @@ const findSecretsToAnyHost = (resolved: ResolvedFlow): Finding<WarningCode>[] =>
     if (!reference) return [];
     const secret = `secrets.${String(reference.path[0] ?? "")}`;
     return [
-      nodeFinding(
+      fieldFinding(
         "secret_to_any_host",
         node,
-        `${field}: a template sets the host that receives ${secret}; write a fixed host`,
         field,
+        `a template sets the host that receives ${secret}; write a fixed host`,
       ),
     ];
   });

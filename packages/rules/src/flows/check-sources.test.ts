@@ -176,7 +176,13 @@ describe("params of a connection's trigger", () => {
       const path = `params.${name}`;
       expect(validate(inRome({ [name]: param }))).toEqual({
         errors: [
-          { code: "invalid_config", nodeId: "on", path, message: `On: ${path}: ${message}` },
+          {
+            code: "invalid_config",
+            nodeId: "on",
+            path,
+            message: `On: ${path}: ${message}`,
+            problem: `${message}`,
+          },
         ],
         warnings: [],
       });
@@ -343,6 +349,7 @@ describe("a trigger that polls", () => {
           nodeId: "on",
           path: "poll",
           message: `On: poll: ${source} is not a connection, so it has no tools; remove poll, or choose a connection as the source`,
+          problem: `${source} is not a connection, so it has no tools; remove poll, or choose a connection as the source`,
         },
       ],
       warnings: [],

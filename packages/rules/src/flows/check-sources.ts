@@ -10,7 +10,7 @@ import { readParam } from "../match/param.ts";
 import { parsePath } from "../match/path.ts";
 import { connectionWarning, listNames, type ToolFindings, withDefinitions } from "./check-tools.ts";
 import { allowedValues, declaredParams } from "./declared-params.ts";
-import { type Finding, nodeFinding, type WarningCode } from "./finding.ts";
+import { type Finding, fieldFinding, type WarningCode } from "./finding.ts";
 import { writePath } from "./issues.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { ToolContext } from "./node-schemas.ts";
@@ -64,8 +64,8 @@ export function checkSources(resolved: ResolvedFlow, context: ToolContext): Tool
         if (code === "invalid_config") findings.errors.push({ code, ...finding });
         else findings.warnings.push({ code, ...finding });
     else if (poll) {
-      const message = `poll: ${source} is not a connection, so it has no tools; remove poll, or choose a connection as the source`;
-      findings.errors.push(nodeFinding("invalid_config", node, message, "poll"));
+      const problem = `${source} is not a connection, so it has no tools; remove poll, or choose a connection as the source`;
+      findings.errors.push(fieldFinding("invalid_config", node, "poll", problem));
     }
   }
   return findings;
@@ -82,7 +82,7 @@ function checkConnection(
     message: string,
   ) => {
     const path = writePath(keys);
-    return nodeFinding(code, node, `${path}: ${message}`, path);
+    return fieldFinding(code, node, path, message);
   };
   const connection = connections.get(source);
   if (!connection)

@@ -105,6 +105,7 @@ describe("a tool that a node calls", () => {
           code: "no_such_connection",
           path: "connection",
           message: "Call: connection: there is no connection gone; add it, or choose another",
+          problem: "there is no connection gone; add it, or choose another",
         },
       ],
       [
@@ -113,6 +114,7 @@ describe("a tool that a node calls", () => {
           code: "no_such_tool",
           path: "tool",
           message: "Call: tool: Weather has no tool set; it has get, plain",
+          problem: "Weather has no tool set; it has get, plain",
         },
       ],
     ] as const) {
@@ -147,6 +149,7 @@ describe("a tool that a node calls", () => {
         nodeId: "call",
         path,
         message: `Call: ${path}: is a template, so the data of a run chooses which tool is called; write a fixed value if the data is untrusted`,
+        problem: `is a template, so the data of a run chooses which tool is called; write a fixed value if the data is untrusted`,
       },
     ]);
     expect(warnings.some(preventsPublishing)).toBe(false);

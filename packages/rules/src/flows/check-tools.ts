@@ -4,7 +4,7 @@
  * node runs.
  */
 import { isObject, type Json, type JsonObject, type JsonSchema } from "../json.ts";
-import { type ErrorCode, type Finding, nodeFinding, type WarningCode } from "./finding.ts";
+import { type ErrorCode, type Finding, fieldFinding, type WarningCode } from "./finding.ts";
 import { writePath } from "./issues.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import { findTool, type KnownConnection, type ToolContext } from "./node-schemas.ts";
@@ -65,7 +65,7 @@ export function checkTools(resolved: ResolvedFlow, context: ToolContext): ToolFi
           findings.warnings.push(warning);
       for (const { keys, message } of argumentErrors(context, use)) {
         const path = writePath(keys);
-        findings.errors.push(nodeFinding("invalid_arguments", node, `${path}: ${message}`, path));
+        findings.errors.push(fieldFinding("invalid_arguments", node, path, message));
       }
     }
   return findings;
@@ -86,7 +86,7 @@ export const findToolsFromData = ({ flow, definition }: ResolvedFlow): Finding<W
     const message =
       "is a template, so the data of a run chooses which tool is called; write a fixed value if the data is untrusted";
     return [...new Set(templates)].map((path) =>
-      nodeFinding("tool_from_data", node, `${path}: ${message}`, path),
+      fieldFinding("tool_from_data", node, path, message),
     );
   });
 
@@ -115,7 +115,7 @@ function checkUse(node: FlowNode, use: ToolUse, context: ToolContext): Finding<W
   const connection = context.connections.get(id);
   const warn = (code: WarningCode, keys: Keys, message: string) => {
     const path = writePath(keys);
-    return [nodeFinding(code, node, `${path}: ${message}`, path)];
+    return [fieldFinding(code, node, path, message)];
   };
   if (!connection)
     return warn(

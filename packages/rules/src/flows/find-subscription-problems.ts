@@ -1,6 +1,6 @@
 /** Warns of triggers whose subscription at the server of a connection does not work. */
 import type { JsonObject } from "../json.ts";
-import { type Finding, nodeFinding, type WarningCode } from "./finding.ts";
+import { type Finding, fieldFinding, nodeFinding, type WarningCode } from "./finding.ts";
 import { writePath } from "./issues.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 
@@ -69,5 +69,5 @@ const findAssumed = (node: FlowNode, { assumed }: SubscribedNode): SubscriptionF
   Object.entries(assumed).map(([param, value]) => {
     const path = writePath(["params", param]);
     const message = `the server may assume ${JSON.stringify(value)}, because its triggers share one subscription, and the hub sends only values that all of them have; if so, this trigger gets no events. Add a second connection to the server for it`;
-    return nodeFinding("assumed_default", node, `${path}: ${message}`, path);
+    return fieldFinding("assumed_default", node, path, message);
   });

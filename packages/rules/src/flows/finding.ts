@@ -59,7 +59,10 @@ export type WarningCode = (typeof WARNING_CODES)[number];
 
 export interface Finding<Code extends ErrorCode | WarningCode = ErrorCode | WarningCode> {
   code: Code;
+  /** A sentence for people, with the name of the node and mostly with the path. */
   message: string;
+  /** The message without the name of the node and the path. */
+  problem?: string;
   nodeId?: string;
   edgeId?: string;
   /** The path into the node's parameters. */
@@ -69,11 +72,23 @@ export interface Finding<Code extends ErrorCode | WarningCode = ErrorCode | Warn
 export const nodeFinding = <Code extends ErrorCode | WarningCode>(
   code: Code,
   node: FlowNode,
-  message: string,
+  problem: string,
   path?: string,
 ): Finding<Code> => ({
   code,
-  message: `${node.name}: ${message}`,
+  message: `${node.name}: ${problem}`,
+  problem,
   nodeId: node.id,
   ...(path === undefined ? {} : { path }),
+});
+
+/** A finding about one parameter: its message contains the path. */
+export const fieldFinding = <Code extends ErrorCode | WarningCode>(
+  code: Code,
+  node: FlowNode,
+  path: string,
+  problem: string,
+): Finding<Code> => ({
+  ...nodeFinding(code, node, problem, path),
+  message: `${node.name}: ${path}: ${problem}`,
 });

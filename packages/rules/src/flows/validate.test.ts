@@ -108,11 +108,13 @@ describe("a warning", () => {
         code: "trigger_leads_nowhere",
         nodeId: "call",
         message: "Call: is not connected to any nodes, so its runs do nothing",
+        problem: "is not connected to any nodes, so its runs do nothing",
       },
       {
         code: "orphan_node",
         nodeId: "end",
         message: "End: is not reachable from a trigger, so it never runs",
+        problem: "is not reachable from a trigger, so it never runs",
       },
     ]);
   });
@@ -139,7 +141,11 @@ describe("an error", () => {
       ["call → fetch", "fetch → clean", "clean → fetch"],
     );
     expect(errors(flow)).toEqual([
-      { code: "cycle", message: "Cycle: Fetch → Clean → Fetch", nodeId: "fetch" },
+      {
+        code: "cycle",
+        message: "Cycle: Fetch → Clean → Fetch",
+        nodeId: "fetch",
+      },
     ]);
   });
 
@@ -148,6 +154,7 @@ describe("an error", () => {
       {
         code: "unknown_node_type",
         message: "Go: unknown node type Teleport",
+        problem: "unknown node type Teleport",
         nodeId: "go",
       },
     ]);
@@ -362,6 +369,8 @@ describe("references", () => {
         path: "text",
         message:
           "Show: text: {{ a.x }} is missing when B starts the run; write trigger instead, or mark it as optional with ?",
+        problem:
+          "{{ a.x }} is missing when B starts the run; write trigger instead, or mark it as optional with ?",
       },
     ]);
     expect(warnings(flow("{{ a.x? }} {{ trigger.x }}"))).toEqual([]);
@@ -384,6 +393,7 @@ describe("references", () => {
           nodeId: "show",
           path: "text",
           message: "Show: text: {{ trigger.y.z }} is not provided by a trigger: Call has city, x",
+          problem: "{{ trigger.y.z }} is not provided by a trigger: Call has city, x",
         },
       ]);
       expect(warningsFor("{{ trigger.y }}", testTool("Bare"))).toMatchObject([
@@ -406,6 +416,8 @@ describe("references", () => {
           path: "text",
           message:
             "Show: text: {{ trigger.data.x }} is missing when Daily starts the run: Daily has scheduled_at, fired_at, time_zone, missed; mark it as optional with ?",
+          problem:
+            "{{ trigger.data.x }} is missing when Daily starts the run: Daily has scheduled_at, fired_at, time_zone, missed; mark it as optional with ?",
         },
       ]);
       const odd = testTool("Odd", { parameters: "none" });
@@ -443,6 +455,8 @@ describe("code", () => {
         path: "code",
         message:
           "Count: code: nodes.ghost refers to an unknown node. If the node was renamed, change the code too",
+        problem:
+          "nodes.ghost refers to an unknown node. If the node was renamed, change the code too",
       },
     ]);
     expect(warningsFor("Transform", { expression: "nodes.ghost.x & nodes.call.x" })).toMatchObject([
@@ -462,6 +476,8 @@ describe("code", () => {
         path: "code",
         message:
           "Count: code: code has no access to secrets; write {{ secrets.KEY }} in headers or auth of an HttpRequest",
+        problem:
+          "code has no access to secrets; write {{ secrets.KEY }} in headers or auth of an HttpRequest",
       },
     ]);
     for (const expression of [
@@ -496,6 +512,7 @@ describe("secrets", () => {
         nodeId: "send",
         path: "headers.a",
         message: "Send: headers.a: there is no secret NOPE; add it with PUT /api/secrets/NOPE",
+        problem: "there is no secret NOPE; add it with PUT /api/secrets/NOPE",
       },
       expect.objectContaining({ code: "missing_secret", path: "auth.token" }),
     ]);
@@ -536,6 +553,8 @@ describe("secrets", () => {
           path: "model.apiKey",
           message:
             "Triage: model.apiKey: must be one reference to a secret, such as {{ secrets.API_KEY }}, because everybody who can read the flow could read the value; store it with PUT /api/secrets/API_KEY",
+          problem:
+            "must be one reference to a secret, such as {{ secrets.API_KEY }}, because everybody who can read the flow could read the value; store it with PUT /api/secrets/API_KEY",
         },
       ]);
     });
@@ -575,6 +594,7 @@ describe("secrets", () => {
         path: "url",
         message:
           "Send: url: a template sets the host that receives secrets.KEY; write a fixed host",
+        problem: "a template sets the host that receives secrets.KEY; write a fixed host",
       },
     ]);
   });
@@ -755,6 +775,7 @@ it("reports the syntax error of code on its node and field", () => {
       nodeId: "count",
       path: "code",
       message: "Count: code: SyntaxError: x",
+      problem: "SyntaxError: x",
     },
   ]);
 });
@@ -784,6 +805,7 @@ describe("two results", () => {
         code: "two_returns",
         nodeId: "two",
         message: "Two: one run can reach this node and One, but a run has only one result",
+        problem: "one run can reach this node and One, but a run has only one result",
       },
     ]);
   });

@@ -36,8 +36,22 @@ describe("an event and a trigger", () => {
       matched: true,
       reasons: [
         { on: "active", holds: true, message: "the trigger is active" },
-        { on: "source", holds: true, message: 'source is "github", wanted "github"' },
-        { on: "type", holds: true, message: 'type is "issues", wanted "issues"' },
+        {
+          on: "source",
+          holds: true,
+          op: "eq",
+          actual: { values: ["github"] },
+          wanted: { values: ["github"] },
+          message: 'source is "github", wanted "github"',
+        },
+        {
+          on: "type",
+          holds: true,
+          op: "eq",
+          actual: { values: ["issues"] },
+          wanted: { values: ["issues"] },
+          message: 'type is "issues", wanted "issues"',
+        },
       ],
     });
   });
@@ -119,6 +133,28 @@ describe("params", () => {
       "a..b is not a path such as issue.labels[].name",
       expect.stringMatching(/^action is an invalid param: op must be one of/),
     ]);
+  });
+
+  it("have reasons with the operator, the actual and the wanted values", async () => {
+    const { reasons } = await withParams({
+      "issue.number": { op: "gt", value: 200 },
+      topics: "wip",
+      missing: { op: "in", value: ["a", "b", "c", "d"] },
+      "a..b": 1,
+    });
+    expect(reasons.filter(({ on }) => on === "param")).toMatchObject([
+      {
+        path: "issue.number",
+        holds: false,
+        op: "gt",
+        actual: { values: [123] },
+        wanted: { values: [200] },
+      },
+      { op: "eq", actual: { values: [{ type: "list", length: 2 }] }, wanted: { values: ["wip"] } },
+      { op: "in", actual: { values: [] }, wanted: { values: ["a", "b", "c"], more: 1 } },
+      { holds: false, message: "a..b is not a path such as issue.labels[].name" },
+    ]);
+    expect(reasons.at(-1)).not.toHaveProperty("op");
   });
 
   it("have short reasons for long data", async () => {

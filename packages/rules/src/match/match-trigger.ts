@@ -2,11 +2,12 @@
  * Decides whether a trigger fires for an event, with a reason for each condition. Pure: the hub, the
  * preview in the UI and `explain_event` call the same functions.
  */
-import { isObject, type Json, type JsonObject } from "../json.ts";
+import type { Json, JsonObject } from "../json.ts";
 import type { EvaluateFilters, FilterResult } from "./filter.ts";
-import { holds } from "./operators.ts";
+import { holds, type Operator } from "./operators.ts";
 import { readParam } from "./param.ts";
 import { parsePath, valuesAt } from "./path.ts";
+import { describeValues, type ShortValues, shorten } from "./short-values.ts";
 
 /** The fields of an event that matching reads. */
 export interface MatchEvent {
@@ -51,6 +52,12 @@ export interface Reason {
   /** The path of the param, if `on` is `param`. */
   path?: string;
   holds: boolean;
+  /** How the values were compared, if the condition compares values. */
+  op?: Operator;
+  /** The values of the event. */
+  actual?: ShortValues;
+  /** The value of the trigger; with the operator `in`, its values. */
+  wanted?: ShortValues;
   /** A message for people, such as `issue.number is 7, wanted gt 10`. */
   message: string;
   /** The filter exceeds its limits. */
@@ -144,14 +151,14 @@ function matchWithoutFilter(
     {
       on: "source",
       holds: trigger.source === source || trigger.source === sourceId,
-      message: `source is ${show(source)}, wanted ${show(trigger.source)}`,
+      ...comparison("source", { op: "eq", actual: [source], wanted: [trigger.source] }),
     },
   ];
   if (trigger.type?.trim())
     reasons.push({
       on: "type",
       holds: trigger.type === type,
-      message: `type is ${show(type)}, wanted ${show(trigger.type)}`,
+      ...comparison("type", { op: "eq", actual: [type], wanted: [trigger.type] }),
     });
   for (const [path, param] of Object.entries(trigger.params ?? {})) {
     if (budget && (budget.isSpent() || exceedsBudget(budget, param))) return undefined;
@@ -201,29 +208,34 @@ function matchParam(data: Json, path: string, param: Json): Reason {
   if ("problem" in test) return reason(false, `is an invalid param: ${test.problem}`);
   const parsed = parsePath(path);
   if (!parsed) return reason(false, "is not a path such as issue.labels[].name");
-  const values = valuesAt(data, parsed);
-  const value =
-    Array.isArray(test.value) && test.op === "in" ? showFirst(test.value) : show(test.value);
-  const wanted = test.op === "eq" ? value : `${test.op} ${value}`;
-  return reason(holds(test.op, values, test.value), `${describeValues(values)}, wanted ${wanted}`);
+  const { op, value } = test;
+  const actual = valuesAt(data, parsed);
+  const wanted = Array.isArray(value) && op === "in" ? value : [value];
+  return {
+    on: "param",
+    path,
+    holds: holds(op, actual, value),
+    ...comparison(path, { op, actual, wanted }),
+  };
 }
 
-const MAX_SHOWN_CHARACTERS = 80;
-
-/** Truncates the value, because verdicts are stored and payloads can be large. */
-function show(value: Json): string {
-  if (Array.isArray(value)) return `a list of ${value.length}`;
-  if (isObject(value)) return "an object";
-  const text = JSON.stringify(
-    typeof value === "string" ? value.slice(0, 2 * MAX_SHOWN_CHARACTERS) : value,
-  );
-  return text.length > MAX_SHOWN_CHARACTERS ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}…` : text;
+interface Comparison {
+  op: Operator;
+  actual: readonly Json[];
+  wanted: readonly Json[];
 }
 
-const describeValues = (values: readonly Json[]): string =>
-  values.length === 0 ? "does not exist" : `is ${showFirst(values)}`;
-
-function showFirst(values: readonly Json[]): string {
-  const shown = values.slice(0, 3).map(show).join(", ");
-  return values.length > 3 ? `${shown} and ${values.length - 3} more` : shown;
+/** Returns the fields of a reason that describe a comparison, and its message. */
+function comparison(name: string, { op, ...values }: Comparison) {
+  const [actual, wanted] = [shorten(values.actual), shorten(values.wanted)];
+  return { op, actual, wanted, message: comparisonMessage(name, { op, actual, wanted }) };
 }
+
+/** Returns a sentence such as `issue.number is 7, wanted gt 10`. */
+const comparisonMessage = (
+  name: string,
+  { op, actual, wanted }: { op: Operator; actual: ShortValues; wanted: ShortValues },
+): string => {
+  const state = actual.values.length === 0 ? "does not exist" : `is ${describeValues(actual)}`;
+  return `${name} ${state}, wanted ${op === "eq" ? "" : `${op} `}${describeValues(wanted)}`;
+};

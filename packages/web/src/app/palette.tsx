@@ -73,7 +73,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                 <Command.Item
                   key={flow.id}
                   value={`flow ${flow.name} ${flow.id}`}
-                  keywords={flow.exposedTools.map(({ name }) => name)}
+                  keywords={flow.exposed_tools.map(({ name }) => name)}
                   className="item"
                   onSelect={closeThen(() => navigate(`/flows/${flow.id}`))}
                 >

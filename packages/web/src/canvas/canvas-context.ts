@@ -7,6 +7,8 @@ import type { NodeState } from "./run-states.ts";
 
 export interface NodeProblem {
   message: string;
+  /** The message without the name of the node. */
+  text: string;
   isError: boolean;
 }
 

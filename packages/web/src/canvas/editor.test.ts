@@ -19,9 +19,12 @@ const flow: Flow = {
   revision: 1,
   version: 7,
   draft: "changed",
+  exposed_tools: [],
   exposedTools: [],
   schedules: [],
+  listens_to: [],
   listensTo: [],
+  has_triggers: true,
   hasTriggers: true,
   warnings: [],
   errors: [],
@@ -52,7 +55,7 @@ test("shows the name, the triggers, the changes and the next version in the head
 });
 
 test("shows the warning of a flow without triggers", () => {
-  const html = render(createElement(Editor, { loaded: { ...flow, hasTriggers: false } }));
+  const html = render(createElement(Editor, { loaded: { ...flow, has_triggers: false } }));
   expect(html).toContain(
     'aria-label="No triggers: This flow has no trigger nodes and cannot be executed via MCP."',
   );

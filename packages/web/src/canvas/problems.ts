@@ -21,7 +21,11 @@ function problemsOf({ errors, warnings }: Findings): Map<string, NodeProblem[]> 
     ...warnings.map((each) => ({ ...each, isError: false })),
   ];
   const problems = new Map<string, NodeProblem[]>();
-  for (const { nodeId, message, isError } of findings)
-    if (nodeId) problems.set(nodeId, [...(problems.get(nodeId) ?? []), { message, isError }]);
+  for (const { node_id, message, problem = message, path, isError } of findings) {
+    // The tile shows the name of the node already.
+    const text = path === undefined ? problem : `${path}: ${problem}`;
+    if (node_id)
+      problems.set(node_id, [...(problems.get(node_id) ?? []), { message, text, isError }]);
+  }
   return problems;
 }

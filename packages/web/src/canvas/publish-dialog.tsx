@@ -124,10 +124,10 @@ function Findings({
     <section aria-label={title}>
       <h3 className="mb-1 type-label text-ink-2">{title}</h3>
       <ul className={tone}>
-        {list.map(({ nodeId, path: field, message }) => (
-          <li key={`${nodeId} ${field} ${message}`} className="wrap-anywhere">
-            {nodeId ? (
-              <button type="button" className="text-left underline" onClick={() => onShow(nodeId)}>
+        {list.map(({ node_id, path: field, message }) => (
+          <li key={`${node_id} ${field} ${message}`} className="wrap-anywhere">
+            {node_id ? (
+              <button type="button" className="text-left underline" onClick={() => onShow(node_id)}>
                 {message}
               </button>
             ) : (

@@ -47,7 +47,12 @@ test("shows the names of the ports of a condition, and a + at its error port", (
 });
 
 test("shows a problem without the name of the node", () => {
-  const problems = new Map([["x", [{ message: "x: expression: Expected )", isError: true }]]]);
+  const problem = {
+    message: "x: expression: Expected )",
+    text: "expression: Expected )",
+    isError: true,
+  };
+  const problems = new Map([["x", [problem]]]);
   const html = tileOf(node("x", "Transform"), { problems });
   expect(html).toContain(">expression: Expected )<");
 });

@@ -112,7 +112,7 @@ const TileBody = memo(function TileBody({
         <div className="problem" role="note">
           <TriangleAlert className="icon" aria-hidden />
           <span className="line-clamp-3" title={problems.map(({ message }) => message).join("\n")}>
-            {withoutName(problems[0]?.message ?? "", node.name)}
+            {problems[0]?.text}
             {problems.length > 1 && ` (+${problems.length - 1})`}
           </span>
         </div>
@@ -197,7 +197,3 @@ function useUpdatedPorts(id: string, ports: string): void {
     measuredPorts.current = ports;
   }, [id, ports, update]);
 }
-
-/** Removes the name of the node from a message: the tile already shows it. */
-const withoutName = (message: string, name: string): string =>
-  message.startsWith(`${name}: `) ? message.slice(name.length + 2) : message;

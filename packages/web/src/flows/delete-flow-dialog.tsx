@@ -20,7 +20,7 @@ export function DeleteFlowDialog({ flow, onClose }: { flow: FlowItem; onClose: (
       onClose();
     },
   });
-  const tools = flow.exposedTools.length;
+  const tools = flow.exposed_tools.length;
   return (
     <Dialog
       open

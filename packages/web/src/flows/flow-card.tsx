@@ -42,7 +42,7 @@ export function FlowCard({
   const attention = attentionOf(flow);
   const draft = draftStateOf(flow);
   const { aspect, label } = signalOfFlow(flow);
-  const tools = flow.exposedTools;
+  const tools = flow.exposed_tools;
   return (
     <li className="tile relative flex min-w-0 flex-col gap-3 p-4 shadow-tile hover:border-field">
       <div className="flex items-start gap-3">
@@ -60,19 +60,19 @@ export function FlowCard({
         <FlowMenu flow={flow} onDelete={() => setDeleting(true)} />
       </div>
       <div className="flex min-h-5 flex-wrap gap-[6px]">
-        {tools.slice(0, MAX_CHIPS).map(({ nodeId, name, description }) => (
-          <Chip key={nodeId} icon={Wrench} title={description} className="max-w-full">
+        {tools.slice(0, MAX_CHIPS).map(({ node_id, name, description }) => (
+          <Chip key={node_id} icon={Wrench} title={description} className="max-w-full">
             {name}
           </Chip>
         ))}
         {tools.length > MAX_CHIPS && <Chip>+{tools.length - MAX_CHIPS}</Chip>}
-        {flow.listensTo.slice(0, MAX_CHIPS).map(({ nodeId, source, type }) => (
-          <Chip key={nodeId} icon={Radio} title="an event trigger" className="max-w-full">
+        {flow.listens_to.slice(0, MAX_CHIPS).map(({ node_id, source, type }) => (
+          <Chip key={node_id} icon={Radio} title="an event trigger" className="max-w-full">
             {[nameOf(source), type].filter(Boolean).join(" · ") || "any event"}
           </Chip>
         ))}
-        {flow.schedules.map(({ nodeId, cron }) => (
-          <Chip key={nodeId} icon={CalendarClock} title="a schedule">
+        {flow.schedules.map(({ node_id, cron }) => (
+          <Chip key={node_id} icon={CalendarClock} title="a schedule">
             {cron}
           </Chip>
         ))}

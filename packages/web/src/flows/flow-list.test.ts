@@ -17,8 +17,8 @@ const flow = (overrides: Partial<FlowItem>) =>
     description: "",
     version: 1,
     draft: "published",
-    exposedTools: [],
-    hasTriggers: true,
+    exposed_tools: [],
+    has_triggers: true,
     warnings: [],
     errors: [],
     last_run: null,
@@ -28,7 +28,7 @@ const flow = (overrides: Partial<FlowItem>) =>
 describe("attentionOf", () => {
   it("returns the exact label and tooltip for a flow without triggers", () => {
     expect(
-      attentionOf(flow({ hasTriggers: false, warnings: [{ code: "no_triggers", message: "x" }] })),
+      attentionOf(flow({ has_triggers: false, warnings: [{ code: "no_triggers", message: "x" }] })),
     ).toEqual({
       label: "No triggers",
       tooltip: "This flow has no trigger nodes and cannot be executed via MCP.",
@@ -69,9 +69,9 @@ it("shows a subscription that does not work, or else the last run", () => {
 
 it("selects flows by name, tool name and state", () => {
   const flows = [
-    flow({ id: "a", exposedTools: [{ nodeId: "n", name: "weekly_digest", description: "" }] }),
+    flow({ id: "a", exposed_tools: [{ node_id: "n", name: "weekly_digest", description: "" }] }),
     flow({ id: "b", name: "Digest", version: null, draft: "unpublished" }),
-    flow({ id: "c", name: "Other", hasTriggers: false }),
+    flow({ id: "c", name: "Other", has_triggers: false }),
   ];
   const idsOf = (...args: [Parameters<typeof selectFlows>[1], string]) =>
     selectFlows(flows, ...args).map(({ id }) => id);

@@ -15,11 +15,11 @@ export interface Attention {
 
 /** Returns why a flow needs attention; undefined if it does not. */
 export function attentionOf({
-  hasTriggers,
+  has_triggers,
   warnings,
   errors,
-}: Pick<FlowItem, "hasTriggers" | "warnings" | "errors">): Attention | undefined {
-  if (!hasTriggers) return { label: "No triggers", tooltip: NO_TRIGGERS };
+}: Pick<FlowItem, "has_triggers" | "warnings" | "errors">): Attention | undefined {
+  if (!has_triggers) return { label: "No triggers", tooltip: NO_TRIGGERS };
   const inactive = warnings.find(({ code }) => code === "no_active_triggers");
   if (inactive) return { label: "No active triggers", tooltip: inactive.message };
   const [first] = errors;
@@ -48,7 +48,7 @@ export function draftStateOf({ version, draft }: Pick<FlowItem, "version" | "dra
 }
 
 const containsText = (flow: FlowItem, text: string) =>
-  [flow.name, flow.description, ...flow.exposedTools.map(({ name }) => name)].some((searched) =>
+  [flow.name, flow.description, ...flow.exposed_tools.map(({ name }) => name)].some((searched) =>
     searched.toLowerCase().includes(text),
   );
 

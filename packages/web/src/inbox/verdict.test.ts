@@ -4,11 +4,23 @@ import { countOf, findDecidingFields, linesOf, sortTriggers, stateOf } from "./v
 
 type Reasons = NonNullable<ExplainedTrigger["reasons"]>;
 const trigger = (
-  name: string,
+  flow_name: string,
   matched: boolean,
   reasons: Reasons,
   run_status: string | null = null,
-) => ({ trigger: name, matched, reasons, run_status }) as ExplainedTrigger;
+) => ({ flow_name, matched, reasons, run_status }) as ExplainedTrigger;
+const compared = (
+  on: Reasons[number]["on"],
+  holds: boolean,
+  [op, actual, wanted]: [op: Reasons[number]["op"], actual: string[], wanted: string[]],
+): Reasons[number] => ({
+  on,
+  holds,
+  op,
+  actual: { values: actual },
+  wanted: { values: wanted },
+  message: "not shown",
+});
 const param = (path: string, holds: boolean): Reasons[number] => ({
   on: "param",
   path,
@@ -19,22 +31,18 @@ const source: Reasons[number] = { on: "source", holds: true, message: "source is
 
 it("returns the fields because of which a trigger did not match, otherwise those of a match", () => {
   const triggers = [
-    trigger("Triage / Opened", true, [source, param("action", true)]),
-    trigger("Hotline / Bug", false, [
-      source,
-      param("action", true),
-      param("issue.labels[].name", false),
-    ]),
+    trigger("CI / CD", true, [source, param("action", true)]),
+    trigger("Hotline", false, [source, param("action", true), param("issue.labels[].name", false)]),
   ];
   expect(findDecidingFields(triggers)).toEqual({
     flowName: "Hotline",
     paths: ["issue.labels[].name"],
   });
   expect(findDecidingFields(triggers.slice(0, 1))).toEqual({
-    flowName: "Triage",
+    flowName: "CI / CD",
     paths: ["action"],
   });
-  expect(findDecidingFields([trigger("Any / x", true, [source])])).toBeUndefined();
+  expect(findDecidingFields([trigger("Any", true, [source])])).toBeUndefined();
 });
 
 it("returns the state of a trigger's run, or why there is no run", () => {
@@ -59,29 +67,40 @@ it("converts reasons to lines, without the condition that the trigger is active"
   expect(
     textOf([
       { on: "active", holds: true, message: "the trigger is active" },
-      { on: "source", holds: true, message: 'source is "github", wanted "github"' },
-      { on: "type", holds: true, message: 'type is "issues", wanted "issues"' },
+      compared("source", true, ["eq", ["github"], ["github"]]),
+      compared("type", true, ["eq", ["issues"], ["issues"]]),
       {
-        on: "param",
+        ...compared("param", false, ["eq", ["a, b, wanted c", "d"], ["bug"]]),
         path: "issue.labels[].name",
-        holds: false,
-        message: 'issue.labels[].name is "a, b", wanted "bug"',
       },
+      { ...compared("param", false, ["gt", [], ["10"]]), path: "issue.number" },
       { on: "filter", holds: false, message: "the filter is false" },
     ]),
   ).toEqual([
     [true, "source is <github>, type is <issues>"],
-    [false, '<issue.labels[].name> is <"a, b">, wanted <"bug">'],
+    [false, '<issue.labels[].name> is <"a, b, wanted c", "d">, wanted <"bug">'],
+    [false, '<issue.number> does not exist, wanted <gt "10">'],
     [false, "the filter is false"],
   ]);
 });
 
-it("returns a line for a type that does not match, and no lines for a trigger that is switched off", () => {
+it("shows the messages of verdicts that an earlier version has stored", () => {
   expect(
-    textOf([source, { on: "type", holds: false, message: 'type is "issues", wanted "star"' }]).at(
-      -1,
-    ),
-  ).toEqual([false, '<type> is <"issues">, wanted <"star">']);
+    textOf([
+      { on: "source", holds: true, message: 'source is "github", wanted "github"' },
+      { on: "type", holds: false, message: 'type is "issues", wanted "star"' },
+    ]),
+  ).toEqual([
+    [true, 'source is "github", wanted "github"'],
+    [false, 'type is "issues", wanted "star"'],
+  ]);
+});
+
+it("returns a line for a type that does not match, and no lines for a trigger that is switched off", () => {
+  expect(textOf([source, compared("type", false, ["eq", ["issues"], ["star"]])]).at(-1)).toEqual([
+    false,
+    '<type> is <"issues">, wanted <"star">',
+  ]);
   expect(
     textOf([{ on: "active", holds: false, message: "the trigger is not active" }, source]),
   ).toEqual([]);
@@ -93,7 +112,7 @@ it("separates triggers that listen to other events, and sorts matches before nea
   const miss = trigger("miss", false, [source, param("x", false)]);
   const hit = trigger("hit", true, [source]);
   const { near, far: others } = sortTriggers([far, off, miss, hit]);
-  expect(near.map((each) => each.trigger)).toEqual(["hit", "miss", "off"]);
+  expect(near.map((each) => each.flow_name)).toEqual(["hit", "miss", "off"]);
   expect(others).toEqual([far]);
 });
 

@@ -1,5 +1,6 @@
 /** Converts verdicts to the short texts of the tab “Why”, and sorts the triggers. */
-import type { ExplainedTrigger } from "@signalbox/contract";
+import type { ExplainedTrigger, Reason } from "@signalbox/contract";
+import { describeValues } from "@signalbox/rules/match/short-values.ts";
 import type { ChipProps } from "../ui/chip.tsx";
 import { count } from "../ui/format.ts";
 
@@ -48,12 +49,12 @@ export function findDecidingFields(
   triggers: readonly ExplainedTrigger[],
 ): DecidingFields | undefined {
   for (const isMatch of [false, true])
-    for (const { trigger, matched, reasons = [] } of triggers) {
+    for (const { flow_name, matched, reasons } of triggers) {
       const paths = reasons
         .filter(({ holds, path }) => path !== undefined && holds === isMatch)
         .map(({ path }) => path as string);
       if (matched === isMatch && paths.length > 0)
-        return { flowName: trigger.split(" / ")[0] ?? trigger, paths };
+        return { flowName: flow_name ?? "a flow that was deleted", paths };
     }
   return undefined;
 }
@@ -93,16 +94,18 @@ export interface Line {
 const plain = (text: string): Part => ({ text, isCode: false });
 const code = (text: string): Part => ({ text, isCode: true });
 
-/** Splits a message such as `issue.number is 7, wanted gt 10`, so that its path and values are code. */
-function splitMessage(message: string): Part[] {
-  const [, path, actual, wanted] = /^(\S+) is (.+), wanted (.+)$/s.exec(message) ?? [];
-  if (path === undefined || actual === undefined || wanted === undefined) return [plain(message)];
-  return [code(path), plain(" is "), code(actual), plain(", wanted "), code(wanted)];
+/** Returns a sentence such as `issue.number is 7, wanted gt 10`, in which the path and the values are code. */
+function partsOf({ on, path = on, op, actual, wanted, message }: Reason): Part[] {
+  // Verdicts that an earlier version has stored have only a message.
+  if (op === undefined || !actual || !wanted) return [plain(message)];
+  const wantedPart = code(op === "eq" ? describeValues(wanted) : `${op} ${describeValues(wanted)}`);
+  return actual.values.length === 0
+    ? [code(path), plain(" does not exist, wanted "), wantedPart]
+    : [code(path), plain(" is "), code(describeValues(actual)), plain(", wanted "), wantedPart];
 }
 
-/** Returns the actual value in a message, without quotes: `github` for `source is "github", wanted "github"`. */
-const actualValue = (message: string): string =>
-  (/ is "(.*)", wanted /s.exec(message)?.[1] ?? / is (.*), wanted /s.exec(message)?.[1]) || message;
+/** Returns the source or the type of the event, without quotes. */
+const nameIn = ({ actual }: Reason): string => String(actual?.values[0]);
 
 /**
  * Converts reasons to lines. If source and type match, they share a line. Reasons that the trigger is
@@ -111,23 +114,24 @@ const actualValue = (message: string): string =>
  */
 export function linesOf({ reasons }: Pick<ExplainedTrigger, "reasons">): Line[] {
   if (reasons.some(({ on, holds }) => on === "active" && !holds)) return [];
-  const source = reasons.find(({ on, holds }) => on === "source" && holds);
-  const type = reasons.find(({ on, holds }) => on === "type" && holds);
+  const find = (name: Reason["on"]) =>
+    reasons.find(({ on, holds, actual }) => on === name && holds && actual);
+  const source = find("source");
+  const type = find("type");
   const lines: Line[] = [];
   if (source)
     lines.push({
       holds: true,
       parts: [
         plain("source is "),
-        code(actualValue(source.message)),
-        ...(type ? [plain(", type is "), code(actualValue(type.message))] : []),
+        code(nameIn(source)),
+        ...(type ? [plain(", type is "), code(nameIn(type))] : []),
       ],
     });
   for (const reason of reasons) {
     const isInFirstLine = reason === source || (reason === type && source !== undefined);
     const isTrivial = reason.holds && (reason.on === "active" || reason.on === "tenant");
-    if (!isInFirstLine && !isTrivial)
-      lines.push({ holds: reason.holds, parts: splitMessage(reason.message) });
+    if (!isInFirstLine && !isTrivial) lines.push({ holds: reason.holds, parts: partsOf(reason) });
   }
   return lines;
 }

@@ -3,22 +3,15 @@ import type { Flow } from "@signalbox/contract";
 import type { FlowNode } from "../canvas/graph.ts";
 
 export const findingsOf = ({ errors, warnings }: Pick<Flow, "errors" | "warnings">, id: string) =>
-  [...errors, ...warnings].filter(({ nodeId }) => nodeId === id);
+  [...errors, ...warnings].filter(({ node_id }) => node_id === id);
 
 /** Returns messages by the path of the parameter. */
 export const fieldProblemsOf = (
   flow: Pick<Flow, "errors" | "warnings">,
-  { id, name }: Pick<FlowNode, "id" | "name">,
+  { id }: Pick<FlowNode, "id">,
 ): ReadonlyMap<string, string> =>
   new Map(
-    findingsOf(flow, id).flatMap(({ path, message }) =>
-      path === undefined ? [] : [[path, withoutPrefix(message, name, path)]],
+    findingsOf(flow, id).flatMap(({ path, message, problem = message }) =>
+      path === undefined ? [] : [[path, problem]],
     ),
-  );
-
-/** The form already shows the name of the node and the field. */
-const withoutPrefix = (message: string, name: string, path: string): string =>
-  [`${name}: `, `${path}: `].reduce(
-    (text, prefix) => (text.startsWith(prefix) ? text.slice(prefix.length) : text),
-    message,
   );

@@ -19,8 +19,14 @@ const flow = {
   id: "flow",
   app: "desk",
   errors: [
-    { code: "invalid_config", nodeId: "x", path: "url", message: "x: url: must not be empty" },
-    { code: "invalid_config", nodeId: "full", path: "concurrency.most", message: "must be 1" },
+    {
+      code: "invalid_config",
+      node_id: "x",
+      path: "url",
+      message: "x: url: must not be empty",
+      problem: "must not be empty",
+    },
+    { code: "invalid_config", node_id: "full", path: "concurrency.most", message: "must be 1" },
   ],
   warnings: [],
 } as unknown as Flow;

@@ -1,5 +1,10 @@
 import { expect, it } from "vitest";
-import { type PreviewedEvent, previewSentence, sortPreview } from "./preview-list.ts";
+import {
+  describeBasis,
+  type PreviewedEvent,
+  previewSentence,
+  sortPreview,
+} from "./preview-list.ts";
 
 const reason = (on: string, holds: boolean) => ({ on, holds, message: on });
 const event = (id: string, ...reasons: ReturnType<typeof reason>[]) =>
@@ -29,4 +34,17 @@ it.each([
   [42, 100, "42 of your last 100 events would have matched"],
 ])("describes %i matches among %i events", (matched, of, text) =>
   expect(previewSentence({ matched, of })).toBe(text),
+);
+
+it.each([
+  ["type", "push", "The newest events from My $& repository of type push"],
+  [
+    "source",
+    "push",
+    "The newest events from My $& repository; none of the recent ones has the type push",
+  ],
+  ["source", null, "The newest events from My $& repository"],
+  ["none", "push", "No recent event is from My $& repository"],
+] as const)("describes the compared events: %s, %s", (found, type, text) =>
+  expect(describeBasis({ source: "s-1", type, found }, "My $& repository")).toBe(text),
 );

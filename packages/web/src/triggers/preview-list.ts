@@ -28,3 +28,11 @@ export const previewSentence = ({ matched, of }: Pick<TriggerPreview, "matched" 
   of === 0
     ? "There are no events to compare with yet"
     : `${matched} of your last ${plural(of, "event")} would have matched`;
+
+/** Describes which events were compared. `name` is the name of their source. */
+export function describeBasis({ type, found }: TriggerPreview["basis"], name: string): string {
+  if (found === "none") return `No recent event is from ${name}`;
+  if (found === "type") return `The newest events from ${name} of type ${type}`;
+  const noneOfType = type === null ? "" : `; none of the recent ones has the type ${type}`;
+  return `The newest events from ${name}${noneOfType}`;
+}

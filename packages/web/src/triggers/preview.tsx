@@ -9,7 +9,12 @@ import { Button } from "../ui/button.tsx";
 import { cx } from "../ui/cx.ts";
 import { ErrorState } from "../ui/error-state.tsx";
 import { ago, plural } from "../ui/format.ts";
-import { type PreviewedEvent, previewSentence, sortPreview } from "./preview-list.ts";
+import {
+  describeBasis,
+  type PreviewedEvent,
+  previewSentence,
+  sortPreview,
+} from "./preview-list.ts";
 import type { usePreview } from "./use-preview.ts";
 
 /** Longer groups are collapsed. */
@@ -68,11 +73,7 @@ export function Preview({
       {hasSource && !error && data && (
         <div className={cx("flex flex-col gap-3 px-3", faded)}>
           <p className="wrap-anywhere type-meta text-ink-3">
-            {
-              // A function, because a name may contain patterns of `replace`, such as `$&`.
-              data.compared.replace(source, () => name)
-            }
-            .
+            {describeBasis(data.basis, data.basis.source === source ? name : data.basis.source)}.
           </p>
           <EventGroup title="Would have matched" events={matches} />
           <EventGroup

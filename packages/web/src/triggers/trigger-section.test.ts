@@ -93,7 +93,15 @@ it("disables test events for events that only flows emit", () => {
 it("shows near misses in amber", () => {
   const reasons = [
     { on: "type", holds: true, message: 'type is "x", wanted "x"' },
-    { on: "param", path: "repo", holds: false, message: 'repo is "b", wanted "acme/desk"' },
+    {
+      on: "param",
+      path: "repo",
+      holds: false,
+      op: "eq",
+      actual: { values: ["b"] },
+      wanted: { values: ["acme/desk"] },
+      message: 'repo is "b", wanted "acme/desk"',
+    },
   ];
   const event = { id: "e", title: "Lamp", type: "issue.opened", received_at: "2026-01-01" };
   const html = render("Event", EVENT, {
@@ -101,6 +109,7 @@ it("shows near misses in amber", () => {
       matched: 0,
       of: 100,
       compared: "The newest events from c1",
+      basis: { source: "c1", type: null, found: "source" },
       events: [{ event, matched: false, reason: "", reasons }],
     } as unknown as TriggerPreview,
   });

@@ -92,6 +92,8 @@ it("does not publish a call without a required argument, and warns callers of ne
         path: "input",
         message:
           'Ask: input: missing required property "city": must match the parameters of Weather in Weather',
+        problem:
+          'missing required property "city": must match the parameters of Weather in Weather',
       },
     ],
   });
@@ -244,6 +246,7 @@ it("warns about calls of other flows that would fail", async () => {
       nodeId: "ask",
       path: "flow",
       message: "Ask: flow: Weather is not published yet",
+      problem: "Weather is not published yet",
     },
   ]);
   await flows.publish({ tenant, id: callee.id }, details);

@@ -41,7 +41,7 @@ export const explainTools = ({ inbox, explainer }: ExplainToolsOptions): readonl
       const { id, tenant } = event;
       const page = await explainer.explain(tenant, id, { flow, cursor, limit: MAX_EXPLAINED });
       const { items, cursors, total, started } = page;
-      const considered = items.map(({ reasons: _, ...trigger }) => trigger);
+      const considered = items.map(({ reasons, flow_name, node_name, ...trigger }) => trigger);
       const explanation =
         total === 0
           ? "The event was stored. There are no event triggers to evaluate."

@@ -36,9 +36,16 @@ export interface ExplainOptions extends Omit<PlanOptions, "cause"> {
   largeReads: LargeReads;
 }
 
-interface ExplainedTrigger {
-  /** The name of the flow and the name of the node. */
+interface TriggerNames {
+  /** The name of the flow and the name of the node, as one text. */
   trigger: string;
+  /** Null if the flow was deleted. */
+  flow_name: string | null;
+  /** Null if the flow was deleted, or if its draft has no such node any more. */
+  node_name: string | null;
+}
+
+interface ExplainedTrigger extends TriggerNames {
   flow_id: string;
   node_id: string;
   matched: boolean;
@@ -108,6 +115,8 @@ export interface TriggerTest {
   tested: TestedEvent[];
   /** Describes to users which events were compared. */
   compared: string;
+  /** Which events were compared: those of the source and type, or of the source with any type. */
+  found: "type" | "source" | "none";
 }
 
 export type Explainer = ReturnType<typeof createExplainer>;
@@ -146,7 +155,7 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
       return work({ ...event, ...payload });
     });
   /** Returns a function that names a trigger. It reads each flow once, because flows can be large. */
-  const createNameOf = (tenant: string) => {
+  const createNamesOf = (tenant: string) => {
     const flows = new Map<string, { name: string; nodes: Map<string, string> } | undefined>();
     const endSlice = createTimeSlice();
     const read = async (id: string) => {
@@ -155,12 +164,12 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
       const nodes = new Map(flow?.graph.nodes.map((node) => [node.id, node.name]));
       flows.set(id, flow && { name: flow.name, nodes });
     };
-    return async (flow_id: string, node_id: string): Promise<string> => {
+    return async (flow_id: string, node_id: string): Promise<TriggerNames> => {
       if (!flows.has(flow_id)) await read(flow_id);
       const flow = flows.get(flow_id);
-      return flow
-        ? `${flow.name} / ${flow.nodes.get(node_id) ?? node_id}`
-        : "a flow that was deleted";
+      if (!flow) return { trigger: "a flow that was deleted", flow_name: null, node_name: null };
+      const node_name = flow.nodes.get(node_id) ?? null;
+      return { trigger: `${flow.name} / ${node_name ?? node_id}`, flow_name: flow.name, node_name };
     };
   };
 
@@ -192,15 +201,18 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
     tenant: string,
     { source, type }: Pick<StoredTrigger, "source" | "type">,
     limit: number,
-  ): Promise<{ events: EventRow[]; compared: string }> => {
+  ): Promise<{ events: EventRow[]; compared: string; found: TriggerTest["found"] }> => {
     const origin = source ?? "";
     const ofType = type === null ? [] : await listNewest({ tenant, origin, type, limit });
-    if (ofType.length > 0)
-      return { events: ofType, compared: `The newest events from ${origin} of type ${type}` };
+    if (ofType.length > 0) {
+      const compared = `The newest events from ${origin} of type ${type}`;
+      return { events: ofType, compared, found: "type" };
+    }
     const events = await listNewest({ tenant, origin, limit });
-    if (events.length === 0) return { events, compared: `No recent event is from ${origin}` };
+    if (events.length === 0)
+      return { events, compared: `No recent event is from ${origin}`, found: "none" };
     const noneOfType = type === null ? "" : `; none of the recent ones has the type ${type}`;
-    return { events, compared: `The newest events from ${origin}${noneOfType}` };
+    return { events, compared: `The newest events from ${origin}${noneOfType}`, found: "source" };
   };
 
   return {
@@ -247,7 +259,7 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
               compareTriggers({ tenant, event: withBody }, triggers, options),
             );
       const computed = compared.values();
-      const nameOf = createNameOf(tenant);
+      const namesOf = createNamesOf(tenant);
       const items: ExplainedTrigger[] = [];
       for (const { row } of shown) {
         const { flow_id, node_id } = row;
@@ -256,7 +268,7 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
             ? undefined
             : await store.previewRun(tenant, row.run_id);
         items.push({
-          trigger: await nameOf(flow_id, node_id),
+          ...(await namesOf(flow_id, node_id)),
           flow_id,
           node_id,
           ...(!("config" in row)
@@ -279,10 +291,14 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
       { limit, event: eventId, maxBytes = Number.POSITIVE_INFINITY }: TestOptions,
     ): Promise<TriggerTest> {
       const trigger = toTrigger(tenant, selection);
-      const { events, compared } =
+      const { events, compared, found } =
         eventId === undefined
           ? await listNewestFor(tenant, trigger, limit)
-          : { events: [await getEvent(tenant, eventId)], compared: `The event ${eventId}` };
+          : {
+              events: [await getEvent(tenant, eventId)],
+              compared: `The event ${eventId}`,
+              found: "type" as const,
+            };
       const tested: TestedEvent[] = [];
       const endSlice = createTimeSlice();
       let bytes = 0;
@@ -307,7 +323,7 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
         const matched = verdict?.matched ?? false;
         tested.push({ event, matched, reasons, reason: describeReasons(reasons) });
       }
-      return { tested, compared };
+      return { tested, compared, found };
     },
 
     /**

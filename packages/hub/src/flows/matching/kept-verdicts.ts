@@ -22,7 +22,7 @@ export function keptVerdicts(
   const kept = new Map<PlannedVerdict, Reason[]>();
   let characters = 0;
   for (const { verdict, failed } of misses) {
-    characters += JSON.stringify(failed).length;
+    for (const { message } of failed) characters += message.length;
     if (characters > MAX_CHARACTERS) break;
     kept.set(verdict, failed);
   }

@@ -520,6 +520,7 @@ describe("an explainer", () => {
       await append([matching, createEvent({ action: "opened" })]);
       expect(await testTrigger({ source: "endpoint-1" })).toMatchObject({
         compared: "The newest events from endpoint-1 of type issues",
+        found: "type",
         tested: { length: 1 },
         matched: [matching.id],
       });
@@ -529,10 +530,12 @@ describe("an explainer", () => {
       await append([createEvent({ action: "opened" })]);
       expect(await testTrigger({ type: "isues" })).toMatchObject({
         compared: "The newest events from github; none of the recent ones has the type isues",
+        found: "source",
         tested: [{ matched: false, reason: 'type is "issues", wanted "isues"' }],
       });
       expect(await testTrigger({ source: "stripe" })).toEqual({
         compared: "No recent event is from stripe",
+        found: "none",
         tested: [],
         matched: [],
       });
@@ -556,6 +559,8 @@ describe("an explainer", () => {
       run_status: "queued",
       run_id: expect.any(String),
       trigger: "A flow / on event",
+      flow_name: "A flow",
+      node_name: null,
     });
     expect(triggerOf(flows[1])).toMatchObject({
       matched: false,

@@ -10,7 +10,7 @@ export const triggerRoutes = (explainer: Pick<Explainer, "test">): Route[] => [
   implement(triggerApi.preview, async ({ tenant, body, reserveBytes }) => {
     const { type, ...conditions } = body;
     await reserveBytes(MAX_BYTES);
-    const { tested, compared } = await explainer.test(
+    const { tested, compared, found } = await explainer.test(
       tenant,
       { ...conditions, ...(type !== undefined && { type }) },
       { limit: MAX_PREVIEWED, maxBytes: MAX_BYTES },
@@ -20,6 +20,7 @@ export const triggerRoutes = (explainer: Pick<Explainer, "test">): Route[] => [
         matched: tested.filter(({ matched }) => matched).length,
         of: tested.length,
         compared,
+        basis: { source: body.source, type: type?.trim() || null, found },
         events: tested.map(({ event, ...verdict }) => ({ event: itemView(event), ...verdict })),
       },
     };

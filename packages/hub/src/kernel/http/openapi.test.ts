@@ -19,7 +19,8 @@ interface Response {
 
 const graph = { nodes: [], edges: [] };
 const findings = { errors: [], warnings: [] };
-const flow = { revision: 7, graph, schedules: [], ...findings, created_at: 0, updated_at: 0 };
+const lists = { schedules: [], exposedTools: [], listensTo: [] };
+const flow = { revision: 7, graph, ...lists, ...findings, created_at: 0, updated_at: 0 };
 /** The results of methods that do not return `flow`. */
 const results = {
   list: { flows: [], hasMore: false },
