@@ -78,8 +78,6 @@ const skipReason = ({ max }: LaneLimit): Reason => ({
 
 /** The numbers of a verdict, and the headers of its row and of its index entries. */
 const VERDICT_BYTES = 40;
-/** The JSON of a reason without its texts. */
-const REASON_BYTES = 40;
 
 export function verdictBytes(
   tenant: string,
@@ -91,8 +89,7 @@ export function verdictBytes(
     const keys = tenant.length + eventId.length + flow_id.length + node_id.length;
     // The id of the run is as long as that of the event.
     bytes += VERDICT_BYTES + keys + (matched ? eventId.length : 0);
-    for (const { message, path } of reasons)
-      bytes += REASON_BYTES + message.length + (path?.length ?? 0);
+    bytes += JSON.stringify(reasons).length;
   }
   return Math.round(PER_FULL_BYTE * bytes);
 }
