@@ -2,11 +2,15 @@
  * Follows the hub's live stream until it is aborted. Reconnects whenever the stream ends, with
  * exponential backoff, and resumes after the last processed message.
  */
+
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Routes } from "@signalbox/contract";
 import { type Access, sendWithAccess } from "./access.ts";
 import { createBackoff } from "./backoff.ts";
 import { causeOf } from "./hub-error.ts";
 import { createSseParser, type SseMessage } from "./sse-parser.ts";
+
+const STREAM: Routes["path"] = "/events";
 
 export interface FollowOptions {
   url: string;
@@ -70,7 +74,7 @@ export async function followEvents(options: FollowOptions): Promise<void> {
     let timer = setTimeout(onIdle, idleTimeoutMs);
     try {
       const response = await sendWithAccess(access, (authorization) =>
-        fetch(`${url}/events`, {
+        fetch(`${url}${STREAM}`, {
           headers: {
             accept: "text/event-stream",
             ...authorization,

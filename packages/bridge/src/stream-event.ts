@@ -1,3 +1,7 @@
+import type { StreamedEvent } from "@signalbox/contract";
+
+type Unchecked<Fields> = { [Name in keyof Fields]?: unknown };
+
 /** An event as sent by the hub's live stream. */
 export interface StreamEvent {
   id: string;
@@ -14,12 +18,13 @@ export interface StreamEvent {
 
 /** Returns undefined for other messages, such as a heartbeat. */
 export function readStreamEvent(data: unknown): StreamEvent | undefined {
-  if (!isRecord(data) || typeof data.event_id !== "string") return undefined;
-  const summary = isRecord(data.summary) ? data.summary : {};
+  const event: Unchecked<StreamedEvent> = isRecord(data) ? data : {};
+  if (typeof event.event_id !== "string") return undefined;
+  const summary: Unchecked<StreamedEvent["summary"]> = isRecord(event.summary) ? event.summary : {};
   return {
-    id: data.event_id,
-    type: textOrNull(data.type) ?? "event",
-    source: textOrNull(data.source),
+    id: event.event_id,
+    type: textOrNull(event.type) ?? "event",
+    source: textOrNull(event.source),
     repo: textOrNull(summary.repo),
     action: textOrNull(summary.action),
     title: textOrNull(summary.title),

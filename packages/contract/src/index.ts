@@ -26,6 +26,7 @@ export type * from "./connections.ts";
 export type * from "./events.ts";
 export type * from "./flow-import.ts";
 export type * from "./flows.ts";
+export type { StreamedEvent } from "./live.ts";
 export type * from "./node-types.ts";
 export type * from "./queue.ts";
 export type * from "./redelivery.ts";

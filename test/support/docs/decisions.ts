@@ -240,7 +240,7 @@ export const decisions: Record<string, Record<string, Decision>> = {
     ),
     "npx signalbox send github issues --action opened": run({ prints: /issues.*opened/ }),
     "npx signalbox connection add weather https://weather.example/mcp": run({ prints: /^✓/ }),
-    "webhook ─▶ ingest/ ─▶ match/ ─▶ store/ ─┬─▶ inbox/, stream/ ─▶ mcp/, api/, deliver/ ─▶ agents":
+    "webhook ─▶ events/ (admit, match, commit) ─┬─▶ inbox, live streams ─▶ mcp/, HTTP API, deliveries ─▶ agents":
       notRun("is a picture"),
     "packages/": ({ text }) => {
       const folders: string[] = [];

@@ -5,8 +5,7 @@ import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { toEvent } from "../events/callback/callback-event.ts";
 import type { AppendRequest, AppendResult, NewEvent } from "../events/model.ts";
 import { textProblem } from "../kernel/http/check-text.ts";
-import { decodeJson } from "../kernel/http/decode.ts";
-import { isRejection } from "../kernel/http/ingest-outcome.ts";
+import { isTooDeep, MAX_DEPTH } from "../kernel/http/decode.ts";
 import { utf8 } from "../kernel/lib/bytes.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 import type { Connections } from "./connections.ts";
@@ -110,8 +109,7 @@ function problemOf({ type }: PolledEvent, text: string, body: Uint8Array): strin
   const problem = textProblem(type, MAX_TYPE);
   if (problem !== undefined) return `The type of an event ${problem}.`;
   if (body.byteLength > MAX_BYTES) return `An event exceeds the limit of ${MAX_BYTES} bytes.`;
-  const decoded = decodeJson(text);
-  return isRejection(decoded) ? decoded.detail.replace("The body", "An event") : undefined;
+  return isTooDeep(text) ? `An event is nested deeper than ${MAX_DEPTH} levels.` : undefined;
 }
 
 /** The hash of the id, if the id itself is too long or contains characters that cannot be stored. */

@@ -1,5 +1,6 @@
 /** Events: their admission, the inbox, live streams, deliveries to subscribers, and retention. */
 import type { Rejection } from "../kernel/http/ingest-outcome.ts";
+import { once } from "../kernel/lib/once.ts";
 import type { Kernel, Part } from "../part.ts";
 import type { TokensPart } from "../tokens/part.ts";
 import { type Admission, createAdmission } from "./admit/admission.ts";
@@ -85,6 +86,7 @@ export function createEventsPart(
   });
   const sendTestEvent = createSendTestEvent({ store, append, newId, now });
   let stopSweeper = () => {};
+  const endStreams = once(() => Promise.all([waits.close(), mcpEvents?.close()]));
   return {
     inbox,
     waits,
@@ -111,7 +113,7 @@ export function createEventsPart(
     mount: (app) => addInboxRoutes(app, { authorizeRequest: tokens.authorizeRequest, inbox }),
     async loadMcp() {
       const { inboxOffer } = await import("./inbox/inbox-offer.ts");
-      const offer = inboxOffer({ inbox, waits });
+      const offer = { ...inboxOffer({ inbox, waits }), close: endStreams };
       if (!mcpEvents) return offer;
       const { eventsOffer } = await import("./mcp-events/events-offer.ts");
       return { ...offer, ...eventsOffer(mcpEvents.context) };
@@ -132,7 +134,7 @@ export function createEventsPart(
       admission.close();
       stopSweeper();
       live.close();
-      await Promise.all([waits.close(), mcpEvents?.close()]);
+      await endStreams();
       feed.close();
     },
   };

@@ -237,6 +237,7 @@ export function createInboxServer({
       );
     },
     async close() {
+      await Promise.all(offers.map((offer) => offer.close?.()));
       changes.close();
       streams.close();
       await Promise.all([sessions.close(), handler.close()]);

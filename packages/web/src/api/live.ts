@@ -3,13 +3,11 @@
  * allow only six HTTP/1.1 connections to a host. Components subscribe to topics. When the set of topics
  * changes or the tab is shown, the stream is reopened and continues after the last message.
  */
+import type { LiveMessage as HubMessage, LiveData } from "@signalbox/contract/live.ts";
+
 export type LiveState = "connecting" | "live" | "lost";
 
-export interface LiveMessage {
-  kind: string;
-  id: string;
-  data: unknown;
-}
+export type LiveMessage = HubMessage & { id: string };
 
 /** The members of `EventSource` that this module uses. */
 export interface LiveSource {
@@ -31,7 +29,7 @@ export interface LiveOptions {
 
 type Listener = (message: LiveMessage) => void;
 
-const KINDS = [
+const KINDS: readonly (keyof LiveData)[] = [
   "connected",
   "event",
   "change",
@@ -39,7 +37,7 @@ const KINDS = [
   "draft",
   "warnings",
   "truncated",
-] as const;
+];
 const CLOSED = 2;
 const RETRY_MS = 3_000;
 /** Components subscribe and unsubscribe in groups; the stream is reopened once for each group. */
@@ -100,7 +98,7 @@ export function createLive({ open, schedule, isHidden }: LiveOptions) {
       current.addEventListener(kind, ({ data, lastEventId }) => {
         if (source !== current) return;
         if (lastEventId) lastId = lastEventId;
-        const message = { kind, id: lastEventId, data: JSON.parse(data) as unknown };
+        const message: LiveMessage = { kind, id: lastEventId, data: JSON.parse(data) };
         for (const set of listeners.values()) for (const listener of set) listener(message);
       });
   };

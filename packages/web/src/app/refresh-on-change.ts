@@ -17,15 +17,15 @@ function refresh(): void {
   void queryClient.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey, merged) });
 }
 
-export function refreshOnChange({ kind, data }: LiveMessage): void {
+export function refreshOnChange(message: LiveMessage): void {
   // The hub responds again: load the queries that failed because of an outage.
-  if (kind === "connected")
+  if (message.kind === "connected")
     void queryClient.refetchQueries({
       type: "active",
       predicate: ({ state: { data, error } }) => data === undefined && isOutage(error),
     });
-  if (kind !== "change") return;
-  changes = mergeChange(changes, data as { topic: string; ids?: string[] });
+  if (message.kind !== "change") return;
+  changes = mergeChange(changes, message.data);
   if (!isScheduled) setTimeout(refresh, jitter(REFRESH_MS));
   isScheduled = true;
 }

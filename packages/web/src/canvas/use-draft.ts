@@ -205,14 +205,12 @@ export function useDraft(loaded: Flow) {
       });
   };
   useLive(`flows:${id}`, ({ kind, data }) => {
-    const message = data as { flow?: string; revision?: number; topic?: string; ids?: string[] };
     // A stream that was interrupted may have missed an edit.
     const isGap =
       kind === "connected" ||
-      (kind === "change" && message.topic === "flows" && message.ids === undefined);
-    const isNewer =
-      kind === "draft" && message.flow === id && (message.revision ?? 0) > autosave.revision();
-    const hasOtherWarnings = kind === "warnings" && message.flow === id;
+      (kind === "change" && data.topic === "flows" && data.ids === undefined);
+    const isNewer = kind === "draft" && data.flow === id && data.revision > autosave.revision();
+    const hasOtherWarnings = kind === "warnings" && data.flow === id;
     if (isGap || isNewer || hasOtherWarnings) loadNewer();
   });
 

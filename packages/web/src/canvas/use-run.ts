@@ -56,10 +56,9 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
 
   useLive(isFollowed ? `runs:${run.id}` : undefined, ({ kind, data }) => {
     if (kind !== "run_step") return;
-    const message = data as Partial<RunWithSteps> & { run: string };
     setRun((before) =>
-      before?.id === message.run
-        ? { ...before, ...message, steps: [...mergeSteps(before.steps, message.steps ?? [])] }
+      before?.id === data.run
+        ? { ...before, ...data, steps: [...mergeSteps(before.steps, data.steps)] }
         : before,
     );
   });

@@ -27,8 +27,7 @@ export const useEvents = (filter: Filter) =>
         signal,
       }),
     topic: "events",
-    concerns: ({ kind, data }) =>
-      kind === "event" || (kind === "change" && (data as { topic?: string }).topic !== "flows"),
+    concerns: ({ kind, data }) => kind === "event" || (kind === "change" && data.topic !== "flows"),
     // An event that is marked as processed leaves the list of waiting events.
     isShown: ({ processed }) => filter.view !== "waiting" || !processed,
     onRefresh: () => {

@@ -40,7 +40,7 @@ export function useRunData(id: string) {
   const isFollowed = data !== undefined && !isEnded(data.run);
   useLive(isFollowed ? `runs:${id}` : undefined, ({ kind, data }) => {
     if (kind !== "run_step") return;
-    const { run, ...change } = data as RunChange & { run: string };
+    const { run, ...change } = data;
     if (run !== id) return;
     pendingChanges.current.push(change);
     timer.current ??= setTimeout(() => {

@@ -20,8 +20,7 @@ export function useRuns(filter: RunFilter) {
         signal,
       }),
     topic: "changes",
-    concerns: ({ kind, data }) =>
-      kind === "change" && ["events", "runs"].includes((data as { topic: string }).topic),
+    concerns: ({ kind, data }) => kind === "change" && data.topic !== "flows",
     // The status of a run can change, so that it no longer matches the filter.
     isSynced: true,
   });

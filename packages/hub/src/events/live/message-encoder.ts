@@ -1,5 +1,6 @@
 /** Encodes the messages of live streams for SSE and WebSocket. The field names are public. */
 
+import type { StreamedEvent } from "@signalbox/contract/live.ts";
 import { sha256Hex } from "../../kernel/lib/hmac.ts";
 import { type Cursor, encodeCursor, shortLogId } from "../inbox/cursor.ts";
 import { summaryView } from "../inbox/event-view.ts";
@@ -26,7 +27,7 @@ function bodyOf(event: EventRow): string {
       source: event.source,
       seq: event.seq,
       summary: summaryView(event),
-    });
+    } satisfies StreamedEvent);
     bodies.set(event, body);
   }
   return body;

@@ -5,7 +5,6 @@ import {
   publishTriggers,
   sampleConnection,
 } from "../../connections/store/contract/connection-sample.ts";
-import type { RunChange } from "../../flows/runs/follow-run.ts";
 import { edit, intents, makeFlow, publish } from "../../flows/store/contract/flow-sample.ts";
 import { systemTimers } from "../../hosts/node/system-timers.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
@@ -224,8 +223,8 @@ it("sends the steps of the followed runs, and stops following them when the stre
   const { messagesOf, follower } = await follow("runs:r", {
     async *followRun(_tenant: string, _run: string, signal: AbortSignal) {
       try {
-        yield { run, steps: [] } as unknown as RunChange;
-        yield { run: { ...run, status: "succeeded" }, steps: [] } as unknown as RunChange;
+        yield { run, steps: [] } as never;
+        yield { run: { ...run, status: "succeeded" }, steps: [] } as never;
         await new Promise((resolve) => signal.addEventListener("abort", resolve));
       } finally {
         ended.resolve();

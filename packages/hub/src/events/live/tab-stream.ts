@@ -5,6 +5,8 @@
  * are sent when it drains.
  */
 
+import type { LiveData } from "@signalbox/contract/live.ts";
+import type { RunView, Step } from "@signalbox/contract/runs.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
 import type { Store } from "../../store.ts";
@@ -14,16 +16,15 @@ import type { EventRow } from "../model.ts";
 import type { Feed, Follower } from "./feed.ts";
 import type { TabTopics } from "./tab-topics.ts";
 
-/** A run as the API returns it, with its new and changed steps. */
-interface RunView {
-  run: { input: unknown };
-  steps: readonly object[];
-}
-
 export interface TabStreamOptions {
   feed: Feed;
   store: Pick<Store, "subscribe">;
-  followRun(tenant: string, run: string, signal: AbortSignal): AsyncGenerator<RunView, void>;
+  /** Yields the run, and its new and changed steps. */
+  followRun(
+    tenant: string,
+    run: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<{ run: RunView; steps: Step[] }, void>;
   timers: Pick<Timers, "after">;
   onError: (error: unknown) => void;
 }
@@ -52,7 +53,7 @@ const MAX_EVENTS = 20;
 /** A hint with more ids is sent without ids. */
 const MAX_IDS = 500;
 
-type ChangeTopic = "events" | "runs" | "flows";
+type ChangeTopic = LiveData["change"]["topic"];
 
 /** Caches the frames of events, which are the same for all tabs. */
 const frames = new WeakMap<EventRow, string>();
@@ -66,7 +67,11 @@ function eventFrame(event: EventRow): string {
   return text;
 }
 
-const frame = (kind: string, data: unknown, id?: string): string =>
+const frame = <Kind extends keyof LiveData>(
+  kind: Kind,
+  data: LiveData[Kind],
+  id?: string,
+): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: ${kind}\ndata: ${JSON.stringify(data)}\n\n`;
 
 export async function followTab(

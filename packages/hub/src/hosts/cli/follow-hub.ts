@@ -4,18 +4,10 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createSseParser, type SseMessage } from "@signalbox/bridge/sse-parser";
-import type { EventSummary } from "@signalbox/contract/events.ts";
+import type { StreamedEvent } from "@signalbox/contract";
 import { backoffMs } from "../../kernel/lib/backoff.ts";
 import { CommandFailed } from "./command.ts";
 import { causeOf, type HubClient, HubRequestFailed } from "./hub-client.ts";
-
-interface StreamedEvent {
-  event_id: string;
-  type: string;
-  source: string;
-  seq: number;
-  summary: EventSummary;
-}
 
 export type StreamMessage =
   | { kind: "connected" }

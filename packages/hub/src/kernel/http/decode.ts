@@ -10,7 +10,7 @@ export const mediaType = (contentType: string): string =>
   (contentType.split(";", 1)[0] ?? "").trim().toLowerCase();
 
 /** No known sender nests payloads deeper, and recursive functions can process this depth. */
-const MAX_DEPTH = 128;
+export const MAX_DEPTH = 128;
 
 const MAX_FORM_FIELDS = 10_000;
 
@@ -32,7 +32,7 @@ export function decodeJson(text: string, maxValues?: number): { value: Json } | 
       "too_many_values",
       `The body has more than ${maxValues} values, which is the limit. Send less in one webhook, or raise SIGNALBOX_MAX_WEBHOOK_VALUES.`,
     );
-  if (nestsDeeperThan(text, MAX_DEPTH))
+  if (isTooDeep(text))
     return rejection("too_deep", `The body is nested deeper than ${MAX_DEPTH} levels.`);
   try {
     return { value: JSON.parse(text) as Json };
@@ -104,12 +104,12 @@ const reasonOf = (error: unknown) =>
  * Tracks the depth only if the text has more than `limit` opening brackets. Counting them is much
  * cheaper, and sufficient for nearly every payload.
  */
-function nestsDeeperThan(text: string, limit: number): boolean {
+export function isTooDeep(text: string): boolean {
   let openings = 0;
   for (const bracket of ["{", "["])
     for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) {
       openings += 1;
-      if (openings > limit) return isTextDeeperThan(limit, text);
+      if (openings > MAX_DEPTH) return isTextDeeperThan(MAX_DEPTH, text);
     }
   return false;
 }

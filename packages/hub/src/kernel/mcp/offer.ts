@@ -19,6 +19,8 @@ export interface McpOffer {
   resources?: McpResources;
   prompts?: McpPrompts;
   capabilities?: ServerCapabilities;
+  /** Ends its streams and waits. Called before the server closes, so that clients get the last messages. */
+  close?(): Promise<unknown>;
   /** Adds other methods to a server. `assertTenant` rejects if the access has no tenants. */
   addTo?(server: HubServer, assertTenant: (access: Access) => Promise<void>): void;
 }
