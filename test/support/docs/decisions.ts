@@ -232,6 +232,9 @@ const connectionId = async ({ request }: World) => {
 };
 
 export const decisions: Record<string, Record<string, Decision>> = {
+  "CONTRIBUTING.md": {
+    "export const lampApi = {": notRun("is a template"),
+  },
   "README.md": {
     "npm install && npm start": startsHub(
       // The checkout is installed and built already.
