@@ -200,9 +200,11 @@ describe.each(hosts)("a flow, on %s", (backend) => {
     expect(saved.errors).toEqual([
       {
         code: "invalid_config",
+        node_id: "code",
         nodeId: "code",
         path: "code",
         message: expect.stringMatching(/^code: code: SyntaxError: .* \(line 3\)$/),
+        problem: expect.stringMatching(/^SyntaxError: .* \(line 3\)$/),
       },
     ]);
     const path = `/api/flows/${saved.id}`;

@@ -235,10 +235,12 @@ describe.each<Backend>(["SQLite", "workerd"])("secrets, on %s", (backend) => {
     ).json;
     const missingSecret = {
       code: "missing_secret",
+      node_id: "http",
       nodeId: "http",
       path: "headers.authorization",
       message:
         "http: headers.authorization: there is no secret API_KEY; add it with PUT /api/secrets/API_KEY",
+      problem: "there is no secret API_KEY; add it with PUT /api/secrets/API_KEY",
     };
     expect(draft).toMatchObject({ errors: [], warnings: [missingSecret] });
     const rejectedPublish = await api.expect(400, "POST", `/api/flows/${draft.id}/publish`, {});

@@ -82,8 +82,8 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
         path: "action",
         holds: false,
         op: "eq",
-        actual: { values: [expect.any(String)] },
-        wanted: { values: [expect.any(String)] },
+        actual: [expect.any(String)],
+        wanted: [expect.any(String)],
         message: expect.any(String),
       });
 

@@ -125,21 +125,16 @@ export const claimedSchema = eventSchema.extend({
   payload: json.optional(),
 });
 
-const shortValues = z.object({
-  values: z
-    .array(
-      z.union([
-        z.string(),
-        z.number(),
-        z.boolean(),
-        z.null(),
-        z.object({ type: z.literal("list"), length: z.int() }),
-        z.object({ type: z.literal("object") }),
-      ]),
-    )
-    .describe("The first values. Long texts are cut off; lists and objects are not shown."),
-  more: z.int().optional().describe("The number of further values."),
-});
+const shortValues = z.array(
+  z.union([
+    z.string(),
+    z.number(),
+    z.boolean(),
+    z.null(),
+    z.object({ type: z.literal("list"), length: z.int() }),
+    z.object({ type: z.literal("object") }),
+  ]),
+);
 
 export const reasonSchema = z.object({
   on: z.enum(REASONS),
@@ -147,10 +142,16 @@ export const reasonSchema = z.object({
   holds: z.boolean(),
   message: z.string(),
   op: z.enum(operators).optional().describe("How the values were compared, if they were."),
-  actual: shortValues.optional().describe("The values of the event."),
+  actual: shortValues
+    .optional()
+    .describe(
+      "The first values of the event. Long texts are cut off; lists and objects are not shown.",
+    ),
+  actual_more: z.int().optional().describe("The number of further values of the event."),
   wanted: shortValues
     .optional()
-    .describe("The value of the trigger; with the operator `in`, its values."),
+    .describe("The value of the trigger; with the operator `in`, its first values."),
+  wanted_more: z.int().optional().describe("The number of further values of the trigger."),
 });
 export type Reason = z.output<typeof reasonSchema>;
 

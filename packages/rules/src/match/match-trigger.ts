@@ -7,7 +7,7 @@ import type { EvaluateFilters, FilterResult } from "./filter.ts";
 import { holds, type Operator } from "./operators.ts";
 import { readParam } from "./param.ts";
 import { parsePath, valuesAt } from "./path.ts";
-import { describeValues, type ShortValues, shorten } from "./short-values.ts";
+import { describeValues, type ShortValue, shorten } from "./short-values.ts";
 
 /** The fields of an event that matching reads. */
 export interface MatchEvent {
@@ -54,10 +54,12 @@ export interface Reason {
   holds: boolean;
   /** How the values were compared, if the condition compares values. */
   op?: Operator;
-  /** The values of the event. */
-  actual?: ShortValues;
-  /** The value of the trigger; with the operator `in`, its values. */
-  wanted?: ShortValues;
+  /** The first values of the event, and the number of the others. */
+  actual?: ShortValue[];
+  actual_more?: number | undefined;
+  /** The value of the trigger; with the operator `in`, its first values. */
+  wanted?: ShortValue[];
+  wanted_more?: number | undefined;
   /** A message for people, such as `issue.number is 7, wanted gt 10`. */
   message: string;
   /** The filter exceeds its limits. */
@@ -148,18 +150,17 @@ function matchWithoutFilter(
       holds: trigger.isActive,
       message: trigger.isActive ? "the trigger is active" : "the trigger is not active",
     },
-    {
-      on: "source",
-      holds: trigger.source === source || trigger.source === sourceId,
-      ...comparison("source", { op: "eq", actual: [source], wanted: [trigger.source] }),
-    },
+    compare(
+      { on: "source", holds: trigger.source === source || trigger.source === sourceId },
+      "eq",
+      [source],
+      [trigger.source],
+    ),
   ];
   if (trigger.type?.trim())
-    reasons.push({
-      on: "type",
-      holds: trigger.type === type,
-      ...comparison("type", { op: "eq", actual: [type], wanted: [trigger.type] }),
-    });
+    reasons.push(
+      compare({ on: "type", holds: trigger.type === type }, "eq", [type], [trigger.type]),
+    );
   for (const [path, param] of Object.entries(trigger.params ?? {})) {
     if (budget && (budget.isSpent() || exceedsBudget(budget, param))) return undefined;
     reasons.push(matchParam(data, path, param));
@@ -211,31 +212,30 @@ function matchParam(data: Json, path: string, param: Json): Reason {
   const { op, value } = test;
   const actual = valuesAt(data, parsed);
   const wanted = Array.isArray(value) && op === "in" ? value : [value];
-  return {
-    on: "param",
-    path,
-    holds: holds(op, actual, value),
-    ...comparison(path, { op, actual, wanted }),
-  };
+  return compare({ on: "param", path, holds: holds(op, actual, value) }, op, actual, wanted);
 }
 
-interface Comparison {
-  op: Operator;
-  actual: readonly Json[];
-  wanted: readonly Json[];
+/** Returns the reason with the values that were compared, and a message such as `issue.number is 7, wanted gt 10`. */
+function compare(
+  condition: { on: Reason["on"]; path?: string; holds: boolean },
+  op: Operator,
+  allActual: readonly Json[],
+  allWanted: readonly Json[],
+): Reason {
+  const { on, path, holds } = condition;
+  const actual = shorten(allActual);
+  const wanted = shorten(allWanted);
+  const actualMore = allActual.length - actual.length;
+  const wantedMore = allWanted.length - wanted.length;
+  const state = actual.length === 0 ? "does not exist" : `is ${describeValues(actual, actualMore)}`;
+  const wantedText = describeValues(wanted, wantedMore);
+  const message = `${path ?? on} ${state}, wanted ${op === "eq" ? wantedText : `${op} ${wantedText}`}`;
+  // Literals: an event is compared with many triggers, and a spread is slow.
+  const reason: Reason =
+    path === undefined
+      ? { on, holds, message, op, actual, wanted }
+      : { on, path, holds, message, op, actual, wanted };
+  if (actualMore > 0) reason.actual_more = actualMore;
+  if (wantedMore > 0) reason.wanted_more = wantedMore;
+  return reason;
 }
-
-/** Returns the fields of a reason that describe a comparison, and its message. */
-function comparison(name: string, { op, ...values }: Comparison) {
-  const [actual, wanted] = [shorten(values.actual), shorten(values.wanted)];
-  return { op, actual, wanted, message: comparisonMessage(name, { op, actual, wanted }) };
-}
-
-/** Returns a sentence such as `issue.number is 7, wanted gt 10`. */
-const comparisonMessage = (
-  name: string,
-  { op, actual, wanted }: { op: Operator; actual: ShortValues; wanted: ShortValues },
-): string => {
-  const state = actual.values.length === 0 ? "does not exist" : `is ${describeValues(actual)}`;
-  return `${name} ${state}, wanted ${op === "eq" ? "" : `${op} `}${describeValues(wanted)}`;
-};

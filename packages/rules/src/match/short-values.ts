@@ -10,33 +10,30 @@ export type ShortValue =
   | { type: "list"; length: number }
   | { type: "object" };
 
-export interface ShortValues {
-  /** The first values. */
-  values: ShortValue[];
-  /** The number of further values. */
-  more?: number | undefined;
-}
-
 const MAX_CHARACTERS = 80;
 const MAX_VALUES = 3;
 
-export const shorten = (values: readonly Json[]): ShortValues => ({
-  values: values.slice(0, MAX_VALUES).map(shortenValue),
-  ...(values.length > MAX_VALUES && { more: values.length - MAX_VALUES }),
-});
+/** Returns the first values. */
+export const shorten = (values: readonly Json[]): ShortValue[] =>
+  // Most lists have one value, and matching is fast.
+  values.length === 1
+    ? [shortenValue(values[0] as Json)]
+    : values.slice(0, MAX_VALUES).map(shortenValue);
 
 function shortenValue(value: Json): ShortValue {
+  if (typeof value === "string")
+    return value.length > MAX_CHARACTERS ? `${value.slice(0, MAX_CHARACTERS)}…` : value;
   if (Array.isArray(value)) return { type: "list", length: value.length };
-  if (isObject(value)) return { type: "object" };
-  return typeof value === "string" && value.length > MAX_CHARACTERS
-    ? `${value.slice(0, MAX_CHARACTERS)}…`
-    : value;
+  return isObject(value) ? { type: "object" } : value;
 }
 
 /** Returns a text such as `"red", "bug" and 2 more`. */
-export function describeValues({ values, more }: ShortValues): string {
-  const shown = values.map(describeValue).join(", ");
-  return more === undefined ? shown : `${shown} and ${more} more`;
+export function describeValues(values: readonly ShortValue[], more = 0): string {
+  const shown =
+    values.length === 1
+      ? describeValue(values[0] as ShortValue)
+      : values.map(describeValue).join(", ");
+  return more === 0 ? shown : `${shown} and ${more} more`;
 }
 
 function describeValue(value: ShortValue): string {

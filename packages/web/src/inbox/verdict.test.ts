@@ -17,8 +17,8 @@ const compared = (
   on,
   holds,
   op,
-  actual: { values: actual },
-  wanted: { values: wanted },
+  actual,
+  wanted,
   message: "not shown",
 });
 const param = (path: string, holds: boolean): Reasons[number] => ({

@@ -95,17 +95,19 @@ const plain = (text: string): Part => ({ text, isCode: false });
 const code = (text: string): Part => ({ text, isCode: true });
 
 /** Returns a sentence such as `issue.number is 7, wanted gt 10`, in which the path and the values are code. */
-function partsOf({ on, path = on, op, actual, wanted, message }: Reason): Part[] {
+function partsOf({ on, path = on, message, ...reason }: Reason): Part[] {
+  const { op, actual, actual_more, wanted, wanted_more } = reason;
   // Verdicts that an earlier version has stored have only a message.
   if (op === undefined || !actual || !wanted) return [plain(message)];
-  const wantedPart = code(op === "eq" ? describeValues(wanted) : `${op} ${describeValues(wanted)}`);
-  return actual.values.length === 0
-    ? [code(path), plain(" does not exist, wanted "), wantedPart]
-    : [code(path), plain(" is "), code(describeValues(actual)), plain(", wanted "), wantedPart];
+  const wantedText = describeValues(wanted, wanted_more);
+  const wantedPart = code(op === "eq" ? wantedText : `${op} ${wantedText}`);
+  if (actual.length === 0) return [code(path), plain(" does not exist, wanted "), wantedPart];
+  const actualPart = code(describeValues(actual, actual_more));
+  return [code(path), plain(" is "), actualPart, plain(", wanted "), wantedPart];
 }
 
 /** Returns the source or the type of the event, without quotes. */
-const nameIn = ({ actual }: Reason): string => String(actual?.values[0]);
+const nameIn = ({ actual }: Reason): string => String(actual?.[0]);
 
 /**
  * Converts reasons to lines. If source and type match, they share a line. Reasons that the trigger is

@@ -98,8 +98,8 @@ it("shows near misses in amber", () => {
       path: "repo",
       holds: false,
       op: "eq",
-      actual: { values: ["b"] },
-      wanted: { values: ["acme/desk"] },
+      actual: ["b"],
+      wanted: ["acme/desk"],
       message: 'repo is "b", wanted "acme/desk"',
     },
   ];
