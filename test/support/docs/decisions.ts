@@ -234,6 +234,10 @@ const connectionId = async ({ request }: World) => {
 export const decisions: Record<string, Record<string, Decision>> = {
   "CONTRIBUTING.md": {
     "export const lampApi = {": notRun("is a template"),
+    "export const createLampPart = ({ store, ports }: Kernel, { tokens }: TokensPart): Part => {":
+      notRun("is a template"),
+    "visits: {": notRun("is a template"),
+    "/** The newest visits. */": notRun("is a template"),
   },
   "README.md": {
     "npm install && npm start": startsHub(
