@@ -213,7 +213,14 @@ test("starts a run of a schedule at its next tick", async () => {
   };
   const scheduled_at = schedules[0]?.next_fire_at;
   expect(schedules).toEqual([
-    { nodeId: "tick", cron: "* * * * *", timeZone: "UTC", next_fire_at: scheduled_at },
+    {
+      node_id: "tick",
+      cron: "* * * * *",
+      time_zone: "UTC",
+      nodeId: "tick",
+      timeZone: "UTC",
+      next_fire_at: scheduled_at,
+    },
   ]);
   const input = { scheduled_at, missed: 0, time_zone: "UTC" };
   const run = { cause: "schedule", status: "succeeded", input, output: 0 };
