@@ -1,5 +1,5 @@
 /**
- * A plugin for bundlers: `signalbox:isolated-programs` is the bundle of sandbox/isolated-programs.ts, as
+ * A plugin for bundlers: `signalbox:isolated-programs` is the bundle of flows/sandbox/isolated-programs.ts, as
  * a string. QuickJS runs this script.
  */
 import { build } from "tsdown";

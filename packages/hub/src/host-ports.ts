@@ -19,7 +19,7 @@ import type { ReadWebFile } from "./web-ui/web-ui.ts";
 
 /**
  * What the hub needs from its host. The host also creates a `LiveConnection`
- * (api/live-streams.ts) for each client of a live stream.
+ * (events/live/live-streams.ts) for each client of a live stream.
  */
 export interface HostPorts {
   /** Requests URLs that the operator has configured. */
@@ -74,7 +74,7 @@ export interface HubSettings
     PeopleSettings,
     RedeliverySettings {
   version: string;
-  /** The address where the hub listens; also used to check `Host` and `Origin` (api/host-check.ts). */
+  /** The address where the hub listens; also used to check `Host` and `Origin` (kernel/http/host-check.ts). */
   host: string;
   port: number;
   publicUrl: string | undefined;

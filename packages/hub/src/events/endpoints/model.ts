@@ -1,6 +1,6 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 
-/** A webhook endpoint of one tenant. The caller encrypts the secrets; see lib/seal.ts. */
+/** A webhook endpoint of one tenant. The caller encrypts the secrets; see kernel/lib/seal.ts. */
 export interface SourceEndpoint {
   id: string;
   tenant: string;

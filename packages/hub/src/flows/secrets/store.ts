@@ -3,7 +3,7 @@
 import { first, inLists, query, type Verb } from "../../kernel/store/sql.ts";
 import { read, write } from "../../kernel/store/verb.ts";
 
-/** Creates or replaces a secret. The caller encrypts the value; see lib/seal.ts. */
+/** Creates or replaces a secret. The caller encrypts the value; see kernel/lib/seal.ts. */
 export const putSecret = write(
   "tenant",
   function* (tenant: string, name: string, sealed: string, at: number): Verb<void> {

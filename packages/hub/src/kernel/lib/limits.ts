@@ -41,7 +41,7 @@ export const MAX_MARKING_BYTES = 64 * KIB;
 /** Larger JSON is not parsed in the thread that serves requests, but in a job. */
 export { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 /**
- * The levels of nesting of a JSON body of `/api` and `/mcp`. Webhooks (ingest/decode.ts) and responses of
+ * The levels of nesting of a JSON body of `/api` and `/mcp`. Webhooks (kernel/http/decode.ts) and responses of
  * servers (connections/limits.ts) have their own, higher limits.
  */
 export const MAX_DEPTH = 100;
