@@ -28,7 +28,9 @@ export interface LoadReport {
   /** Number of responses by status. */
   statuses: Record<string, number>;
   accepted: number;
-  /** Broken connections, and requests without a response. */
+  /** Requests that were due, and had no response when the load generator gave up. */
+  unanswered: number;
+  /** Broken connections, and `unanswered`. */
   failures: number;
   /** Whether all responses were 2xx, without failures. */
   isValid: boolean;
@@ -127,7 +129,8 @@ function run(plan: LoadPlan): Promise<LoadReport> {
       const seconds = (performance.now() - started) / 1000;
       const { user, system } = process.cpuUsage(cpuBefore);
       const sorted = latencies.subarray(0, completed).sort();
-      const failures = brokenConnections + (sent - completed) + waiting.length;
+      const unanswered = sent - completed + waiting.length;
+      const failures = brokenConnections + unanswered;
       const accepted = Object.entries(statuses).reduce(
         (sum, [status, count]) => sum + (status.startsWith("2") ? count : 0),
         0,
@@ -136,6 +139,7 @@ function run(plan: LoadPlan): Promise<LoadReport> {
         completed,
         statuses,
         accepted,
+        unanswered,
         failures,
         isValid: failures === 0 && completed > 0 && accepted === completed,
         seconds,

@@ -352,7 +352,7 @@ async function measureFlood(
     });
     await until(performance.now() + 2_000);
     const beside = await measureNormal("beside a flood");
-    const { isValid, perSecond } = await flood;
+    const { accepted, completed, failures, unanswered, perSecond } = await flood;
     const ratio = beside.p99 / alone.p99;
     return {
       tables: [
@@ -374,7 +374,8 @@ async function measureFlood(
           result: times(ratio),
         },
       ],
-      isValid,
+      // Three replicas on a small machine accept fewer webhooks than the flood has: the last ones wait.
+      isValid: accepted === completed && failures === unanswered,
       data: { backend, replicas, alone, beside, perSecond },
     };
   });
