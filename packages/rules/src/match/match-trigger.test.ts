@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { Json, JsonObject } from "../json.ts";
 import { runFilters } from "./filter.ts";
 import {
+  decodeReasons,
+  encodeReasons,
   type MatchEvent,
   type MatchTrigger,
   matchTriggers,
@@ -203,4 +205,33 @@ it("never throws, for any data and any params", async () => {
       expect(verdict.matched).toBe(verdict.reasons.every((reason) => reason.holds));
     }),
   );
+});
+
+describe("stored reasons", () => {
+  it("are those of the verdict, for any data and any params", async () => {
+    const json = fc.jsonValue() as fc.Arbitrary<Json>;
+    await fc.assert(
+      fc.asyncProperty(json, fc.dictionary(fc.string(), json), async (data, params) => {
+        const { reasons } = await matchTrigger({ ...event, data }, { ...trigger, params });
+        expect(decodeReasons(encodeReasons(reasons))).toEqual(JSON.parse(JSON.stringify(reasons)));
+      }),
+    );
+  });
+
+  it("have no message that follows from the values", async () => {
+    const { reasons } = await match({ params: { "issue.number": { op: "gt", value: 200 } } });
+    expect(JSON.parse(encodeReasons(reasons)).at(-1)).toEqual({
+      on: "param",
+      path: "issue.number",
+      holds: false,
+      op: "gt",
+      actual: [123],
+      wanted: [200],
+    });
+  });
+
+  it("keep a message that was stored", () => {
+    const stored = [{ on: "type", holds: false, message: "type is push, wanted issues" }];
+    expect(decodeReasons(JSON.stringify(stored))).toEqual(stored);
+  });
 });

@@ -227,9 +227,7 @@ function compare(
   const wanted = shorten(allWanted);
   const actualMore = allActual.length - actual.length;
   const wantedMore = allWanted.length - wanted.length;
-  const state = actual.length === 0 ? "does not exist" : `is ${describeValues(actual, actualMore)}`;
-  const wantedText = describeValues(wanted, wantedMore);
-  const message = `${path ?? on} ${state}, wanted ${op === "eq" ? wantedText : `${op} ${wantedText}`}`;
+  const message = describeComparison(path ?? on, op, { actual, actualMore, wanted, wantedMore });
   // Literals: an event is compared with many triggers, and a spread is slow.
   const reason: Reason =
     path === undefined
@@ -239,3 +237,40 @@ function compare(
   if (wantedMore > 0) reason.wanted_more = wantedMore;
   return reason;
 }
+
+interface ComparedValues {
+  actual: readonly ShortValue[];
+  actualMore?: number | undefined;
+  wanted: readonly ShortValue[];
+  wantedMore?: number | undefined;
+}
+
+function describeComparison(
+  name: string,
+  op: Operator,
+  { actual, actualMore, wanted, wantedMore }: ComparedValues,
+): string {
+  const state = actual.length === 0 ? "does not exist" : `is ${describeValues(actual, actualMore)}`;
+  const wantedText = describeValues(wanted, wantedMore);
+  return `${name} ${state}, wanted ${op === "eq" ? wantedText : `${op} ${wantedText}`}`;
+}
+
+type StoredReason = Omit<Reason, "message"> & Partial<Pick<Reason, "message">>;
+
+/** Leaves out messages that follow from the compared values. `decodeReasons` adds them. */
+export const encodeReasons = (reasons: readonly Reason[]): string =>
+  JSON.stringify(
+    reasons.map((reason) => {
+      const { on, path, holds, op, actual, actual_more, wanted, wanted_more } = reason;
+      return op ? { on, path, holds, op, actual, actual_more, wanted, wanted_more } : reason;
+    }),
+  );
+
+export const decodeReasons = (text: string): Reason[] =>
+  (JSON.parse(text) as StoredReason[]).map((reason) => {
+    const { on, path, op, actual = [], wanted = [], message } = reason;
+    if (message !== undefined || !op) return { ...reason, message: message ?? "" };
+    const more = { actualMore: reason.actual_more, wantedMore: reason.wanted_more };
+    const values = { actual, wanted, ...more };
+    return { ...reason, message: describeComparison(path ?? on, op, values) };
+  });

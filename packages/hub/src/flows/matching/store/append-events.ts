@@ -5,7 +5,7 @@ import { write } from "../../../kernel/store/verb.ts";
 import { countEnded, type EndedRun } from "../../runs/store/run-usage.ts";
 import type { PlannedRequest, PlannedResult, TrippedTrigger } from "../model.ts";
 import type { PlannedEvent } from "./breakers.ts";
-import { isOfConnection, storePlans, verdictBytes } from "./event-plans.ts";
+import { preparePlan, storePlans, verdictBytes } from "./event-plans.ts";
 import { type DeferredEvent, deferMatching } from "./matching.ts";
 
 /**
@@ -30,16 +30,10 @@ export const appendEvents = write(
         const event = events[index];
         const eventPlan = plan?.events[index];
         if (!event || !eventPlan) return 0;
-        const { id, received_at: at } = event;
-        if (eventPlan.deferred) deferred.push({ tenant, id, ...eventPlan.deferred });
-        planned.push({
-          ...eventPlan,
-          event_id: id,
-          tenant,
-          at,
-          isOfConnection: isOfConnection(event),
-        });
-        return verdictBytes(tenant, id, eventPlan.verdicts);
+        if (eventPlan.deferred) deferred.push({ tenant, id: event.id, ...eventPlan.deferred });
+        const prepared = preparePlan(tenant, event, eventPlan);
+        planned.push(prepared);
+        return verdictBytes(prepared);
       },
       *store() {
         tripped = yield* storePlans(dialect, planned, ended);

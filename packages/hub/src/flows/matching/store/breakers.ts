@@ -26,6 +26,8 @@ export interface PlannedEvent extends EventPlan {
   at: number;
   /** Whether a connection sent the event, and not a webhook endpoint or a flow. */
   isOfConnection: boolean;
+  /** The stored text of the reasons of each verdict. */
+  reasons: readonly string[];
 }
 
 interface Breaker {

@@ -1,6 +1,6 @@
 /** Stores the verdicts of the triggers on new events, and the runs that the events start. */
 
-import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
+import { encodeReasons, type Reason } from "@signalbox/rules/match/match-trigger.ts";
 import type { NewEvent } from "../../../events/model.ts";
 import { PER_FULL_BYTE } from "../../../events/store/stored-size.ts";
 import { columnsOf } from "../../../kernel/store/schema.ts";
@@ -10,7 +10,7 @@ import { addRuns } from "../../runs/store/queue-runs.ts";
 import { markEventsPending, type updateEventStatus } from "../../runs/store/run-events.ts";
 import type { EndedRun } from "../../runs/store/run-usage.ts";
 import { flowTables } from "../../tables.ts";
-import type { PlannedVerdict, TrippedTrigger } from "../model.ts";
+import type { EventPlan, TrippedTrigger } from "../model.ts";
 import { matchingTables } from "../tables.ts";
 import { loadLoopGuard, type PlannedEvent } from "./breakers.ts";
 
@@ -25,11 +25,19 @@ const LATER_FIRING =
  * Whether a connection sent the event: then its source is the connection's id, from
  * connections/connection-id.ts. The source of a webhook endpoint is a kind, such as `github`.
  */
-export const isOfConnection = ({
-  source,
-  source_id,
-}: Pick<NewEvent, "source" | "source_id">): boolean =>
+const isOfConnection = ({ source, source_id }: Pick<NewEvent, "source" | "source_id">): boolean =>
   source === source_id && /-[a-z2-9]{6}$/.test(source);
+
+/** Prepares an event for `storePlans`. */
+export function preparePlan(
+  tenant: string,
+  event: Pick<NewEvent, "id" | "received_at" | "source" | "source_id">,
+  plan: EventPlan,
+): PlannedEvent {
+  const { id: event_id, received_at: at } = event;
+  const reasons = plan.verdicts.map((verdict) => encodeReasons(verdict.reasons));
+  return { ...plan, tenant, event_id, at, isOfConnection: isOfConnection(event), reasons };
+}
 
 /** Returns the triggers that were stopped by a circuit breaker. Adds the runs that were replaced to `ended`. */
 export function* storePlans(
@@ -49,19 +57,20 @@ export function* storePlans(
   const verdicts: Value[][] = [];
   const firings = new Map<string, Value[]>();
   for (const event of planned) {
-    for (const verdict of event.verdicts) {
-      const run = verdict.matched ? runs[nextRun] : undefined;
-      const id = verdict.matched ? (ids[nextRun++] ?? null) : null;
-      const { flow_id, node_id, version, matched, reasons } = guard.finalVerdict(
-        event,
-        verdict,
-        run,
-      );
+    for (const [index, planned] of event.verdicts.entries()) {
+      const run = planned.matched ? runs[nextRun] : undefined;
+      const id = planned.matched ? (ids[nextRun++] ?? null) : null;
+      const verdict = guard.finalVerdict(event, planned, run);
+      const { flow_id, node_id, version, matched } = verdict;
       const reachedLimit = matched && id === null ? run?.limit : undefined;
-      const allReasons = reachedLimit ? [...reasons, skipReason(reachedLimit)] : reasons;
+      const reasons = reachedLimit
+        ? encodeReasons([...verdict.reasons, skipReason(reachedLimit)])
+        : verdict === planned
+          ? (event.reasons[index] as string)
+          : encodeReasons(verdict.reasons);
       if (event.isOfConnection && id !== null)
         firings.set(JSON.stringify([flow_id, node_id]), [flow_id, node_id, event.at]);
-      const row = [matched ? 1 : 0, JSON.stringify(allReasons), id];
+      const row = [matched ? 1 : 0, reasons, id];
       verdicts.push([event.tenant, event.event_id, flow_id, node_id, version, ...row]);
     }
   }
@@ -79,17 +88,13 @@ const skipReason = ({ max }: LaneLimit): Reason => ({
 /** The numbers of a verdict, and the headers of its row and of its index entries. */
 const VERDICT_BYTES = 40;
 
-export function verdictBytes(
-  tenant: string,
-  eventId: string,
-  verdicts: readonly PlannedVerdict[],
-): number {
+export function verdictBytes({ tenant, event_id, verdicts, reasons }: PlannedEvent): number {
   let bytes = 0;
-  for (const { flow_id, node_id, reasons, matched } of verdicts) {
-    const keys = tenant.length + eventId.length + flow_id.length + node_id.length;
+  for (const [index, { flow_id, node_id, matched }] of verdicts.entries()) {
+    const keys = tenant.length + event_id.length + flow_id.length + node_id.length;
     // The id of the run is as long as that of the event.
-    bytes += VERDICT_BYTES + keys + (matched ? eventId.length : 0);
-    bytes += JSON.stringify(reasons).length;
+    bytes += VERDICT_BYTES + keys + (matched ? event_id.length : 0);
+    bytes += reasons[index]?.length ?? 0;
   }
   return Math.round(PER_FULL_BYTE * bytes);
 }

@@ -28,7 +28,7 @@ import type {
   TriggerKey,
 } from "../model.ts";
 import type { PlannedEvent } from "./breakers.ts";
-import { isOfConnection, storePlans, verdictBytes } from "./event-plans.ts";
+import { preparePlan, storePlans, verdictBytes } from "./event-plans.ts";
 
 const writeTriggers = (triggers: readonly TriggerKey[]): string =>
   JSON.stringify(triggers.map(({ flow_id, node_id }) => [flow_id, node_id]));
@@ -190,8 +190,7 @@ export const finishMatching = write("own", function* (finished: readonly Finishe
   const planned = current.flatMap(({ tenant, id, plan }): PlannedEvent[] => {
     const row = matched.get(id);
     if (!row) return [];
-    const { received_at: at } = row;
-    return [{ ...plan, event_id: id, tenant, at, isOfConnection: isOfConnection(row) }];
+    return [preparePlan(tenant, row, plan)];
   });
   const ended: EndedRun[] = [];
   const tripped = yield* storePlans(dialect, planned, ended, updateEventStatus);
@@ -216,9 +215,9 @@ export const finishMatching = write("own", function* (finished: readonly Finishe
 /** Adds the verdicts to the stored bytes of their events. */
 function* countVerdicts(planned: readonly PlannedEvent[]): Verb<void> {
   for (const [tenant, ofTenant] of Map.groupBy(planned, ({ tenant }) => tenant)) {
-    const sizes = ofTenant.map(({ event_id, verdicts }) => ({
-      event_id,
-      bytes: verdictBytes(tenant, event_id, verdicts),
+    const sizes = ofTenant.map((event) => ({
+      event_id: event.event_id,
+      bytes: verdictBytes(event),
     }));
     const total = sizes.reduce((sum, { bytes }) => sum + bytes, 0);
     if (total === 0) continue;

@@ -1,5 +1,6 @@
 /** Reads of runs, steps and verdicts, and the retention of runs. */
 
+import { decodeReasons } from "@signalbox/rules/match/match-trigger.ts";
 import type { Page } from "../../../kernel/store/page.ts";
 import {
   type Dialect,
@@ -362,7 +363,7 @@ export const listVerdicts = read(
     return rows.map((row) => ({
       ...row,
       matched: row.matched === 1,
-      reasons: JSON.parse(row.reasons) as StoredVerdict["reasons"],
+      reasons: decodeReasons(row.reasons),
     }));
   },
 );

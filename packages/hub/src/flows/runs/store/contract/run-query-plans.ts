@@ -78,6 +78,7 @@ const event = {
   at: START,
   isOfConnection: true,
   verdicts: [looping],
+  reasons: ["[]"],
   runs: sampleRuns(1),
 };
 function* countRuns(dialect: Dialect, event: PlannedEvent): Verb<void> {
