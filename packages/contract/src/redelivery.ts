@@ -7,9 +7,12 @@ const count = z.int().min(0);
 /** Higher counts are reported as this number. */
 export const MAX_COUNTED_REDELIVERIES = 10_000;
 
+export const REDELIVERY_STATES = ["open", "given_up", "delivered"] as const;
+export type RedeliveryState = (typeof REDELIVERY_STATES)[number];
+
 export const redeliveryView = z.object({
   guid: z.string().describe("The header X-GitHub-Delivery of the webhook."),
-  state: z.enum(["open", "given_up", "delivered"]),
+  state: z.enum(REDELIVERY_STATES),
   event: z.string(),
   action: z.string().nullable(),
   installation: z.string().nullable(),

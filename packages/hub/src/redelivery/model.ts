@@ -3,6 +3,7 @@
  * reads GitHub's list of delivery attempts, newest first, in pages. One process at a time sweeps: it
  * leases the only row of `github_sweep`. An interrupted sweep continues at the page that it had reached.
  */
+import type { RedeliveryState } from "@signalbox/contract/redelivery.ts";
 
 export interface SweepProgress {
   /** The attempts before this time have been read by earlier sweeps. */
@@ -38,9 +39,6 @@ export interface DeliveryAttempt {
   action: string | null;
   installation: string | null;
 }
-
-export const REDELIVERY_STATES = ["open", "given_up", "delivered"] as const;
-export type RedeliveryState = (typeof REDELIVERY_STATES)[number];
 
 /** A webhook with a failed attempt, or with a successful redelivery. */
 export interface Redelivery {

@@ -1,6 +1,7 @@
 /** Routes of the webhooks that GitHub failed to deliver, and of the last check for them. */
 import {
   MAX_COUNTED_REDELIVERIES,
+  REDELIVERY_STATES,
   redeliveryApi,
   type redeliveryView,
 } from "@signalbox/contract/redelivery.ts";
@@ -11,7 +12,7 @@ import { iso, isoOrNull } from "../kernel/http/paging.ts";
 import { implement, type Route } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Store } from "../store.ts";
-import { REDELIVERY_STATES, type Redelivery } from "./model.ts";
+import type { Redelivery } from "./model.ts";
 import { oldestAt } from "./rules.ts";
 
 /** The maximum number of listed webhooks. */

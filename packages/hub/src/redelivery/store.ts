@@ -1,3 +1,4 @@
+import { REDELIVERY_STATES, type RedeliveryState } from "@signalbox/contract/redelivery.ts";
 import { columnsOf } from "../kernel/store/schema.ts";
 import {
   type Dialect,
@@ -14,13 +15,11 @@ import type {
   DeliveryAttempt,
   Redelivery,
   RedeliveryChange,
-  RedeliveryState,
   RedeliverySweep,
   SweepEnd,
   SweepLease,
   SweepProgress,
 } from "./model.ts";
-import { REDELIVERY_STATES } from "./model.ts";
 import { redeliveryTables } from "./tables.ts";
 
 export * from "./tables.ts";
