@@ -6,9 +6,8 @@ import { type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
-import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { ErrorState } from "../ui/error-state.tsx";
+import { DialogForm } from "../ui/dialog-form.tsx";
 import { Field, SelectInput, TextInput } from "../ui/field.tsx";
 import { useApps } from "./use-apps.ts";
 
@@ -66,12 +65,13 @@ export function NewFlowDialog({
     apps !== undefined && name.trim() !== "" && (app !== NEW_APP || appName.trim() !== "");
   return (
     <Dialog open onClose={onClose} title={title} description={description}>
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (isReady) create.mutate();
-        }}
+      <DialogForm
+        submit="Create the flow"
+        icon={Workflow}
+        request={{ error: create.error ?? appsError, isPending: create.isPending }}
+        isReady={isReady}
+        onSubmit={() => create.mutate()}
+        onClose={onClose}
       >
         <Field label="Name of the flow" required>
           {(control) => (
@@ -113,20 +113,7 @@ export function NewFlowDialog({
             )}
           </Field>
         )}
-        {(create.error ?? appsError) && <ErrorState error={create.error ?? appsError} compact />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button
-            type="submit"
-            look="primary"
-            icon={Workflow}
-            busy={create.isPending}
-            disabled={!isReady}
-          >
-            Create the flow
-          </Button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }

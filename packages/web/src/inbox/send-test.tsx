@@ -6,9 +6,8 @@ import { Send } from "lucide-react";
 import { createContext, type ReactNode, useContext, useState } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client.ts";
-import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { ErrorState } from "../ui/error-state.tsx";
+import { DialogForm } from "../ui/dialog-form.tsx";
 import { Field, SelectInput, TextInput } from "../ui/field.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { toasts } from "../ui/toast.tsx";
@@ -71,12 +70,12 @@ function SendTestForm({ kinds, onClose }: { kinds: readonly SourceKind[]; onClos
   });
   const isGitHub = source === "github";
   return (
-    <form
-      className="flex flex-col gap-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        send.mutate();
-      }}
+    <DialogForm
+      submit="Send"
+      icon={Send}
+      request={send}
+      onSubmit={() => send.mutate()}
+      onClose={onClose}
     >
       <Field label="Source">
         {(control) => (
@@ -131,13 +130,6 @@ function SendTestForm({ kinds, onClose }: { kinds: readonly SourceKind[]; onClos
             <option key={type} value={type} />
           ))}
       </datalist>
-      {send.error && <ErrorState compact error={send.error} />}
-      <div className="flex justify-end gap-2">
-        <Button onClick={onClose}>Cancel</Button>
-        <Button type="submit" look="primary" icon={Send} busy={send.isPending}>
-          Send
-        </Button>
-      </div>
-    </form>
+    </DialogForm>
   );
 }

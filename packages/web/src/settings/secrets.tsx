@@ -8,8 +8,8 @@ import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
 import { Dialog } from "../ui/dialog.tsx";
+import { DialogForm } from "../ui/dialog-form.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
-import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
 import { ago } from "../ui/format.ts";
 import { Loaded } from "../ui/loaded.tsx";
@@ -114,12 +114,12 @@ function EditDialog({ name: existingName, onClose }: { name: string; onClose: ()
       onClose={onClose}
       title={existingName ? `Replace ${existingName}` : "Add a secret"}
     >
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate();
-        }}
+      <DialogForm
+        submit="Store"
+        request={save}
+        isReady={name !== "" && value !== ""}
+        onSubmit={() => save.mutate()}
+        onClose={onClose}
       >
         <Field label="Name" hint="A–Z, 0–9 and _, such as GITHUB_TOKEN." required>
           {(control) => (
@@ -143,14 +143,7 @@ function EditDialog({ name: existingName, onClose }: { name: string; onClose: ()
             />
           )}
         </Field>
-        {save.error && <ErrorState compact error={save.error} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={save.isPending} disabled={!name || !value}>
-            Store
-          </Button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }

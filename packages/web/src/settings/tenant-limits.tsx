@@ -9,7 +9,7 @@ import { queryClient } from "../app/query-client.ts";
 import { useSession } from "../app/session.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { ErrorState } from "../ui/error-state.tsx";
+import { DialogForm } from "../ui/dialog-form.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
 import { bytes, count, plural } from "../ui/format.ts";
 import { Loaded } from "../ui/loaded.tsx";
@@ -116,13 +116,7 @@ function LimitsDialog({
   });
   return (
     <Dialog open onClose={onClose} title="Limits of this tenant">
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate();
-        }}
-      >
+      <DialogForm submit="Store" request={save} onSubmit={() => save.mutate()} onClose={onClose}>
         {LIMITS.filter((limit) => isOperator || !limit.isForOperators).map(({ name, label }) => (
           <Field key={name} label={label} hint="Blank: the hub’s setting applies.">
             {(control) => (
@@ -135,14 +129,7 @@ function LimitsDialog({
             )}
           </Field>
         ))}
-        {save.error && <ErrorState compact error={save.error} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={save.isPending}>
-            Store
-          </Button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }

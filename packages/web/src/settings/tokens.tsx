@@ -14,8 +14,8 @@ import { Chip } from "../ui/chip.tsx";
 import { CommandLine } from "../ui/command-line.tsx";
 import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
 import { Dialog } from "../ui/dialog.tsx";
+import { DialogForm } from "../ui/dialog-form.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
-import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
 import { ago, dateInText } from "../ui/format.ts";
 import { LoadMore } from "../ui/load-more.tsx";
@@ -129,12 +129,12 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
           </div>
         </div>
       ) : (
-        <form
-          className="flex flex-col gap-4"
-          onSubmit={(event) => {
-            event.preventDefault();
-            create.mutate();
-          }}
+        <DialogForm
+          submit="Create"
+          request={create}
+          isReady={name.trim() !== "" && scopes.length > 0}
+          onSubmit={() => create.mutate()}
+          onClose={onClose}
         >
           <Field label="Name" required>
             {(control) => (
@@ -176,19 +176,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
               />
             )}
           </Field>
-          {create.error && <ErrorState compact error={create.error} />}
-          <div className="flex justify-end gap-2">
-            <Button onClick={onClose}>Cancel</Button>
-            <Button
-              type="submit"
-              look="primary"
-              busy={create.isPending}
-              disabled={name.trim() === "" || scopes.length === 0}
-            >
-              Create
-            </Button>
-          </div>
-        </form>
+        </DialogForm>
       )}
     </Dialog>
   );

@@ -7,9 +7,8 @@ import { Plus } from "lucide-react";
 import { useState } from "react";
 import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
-import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { ErrorState } from "../ui/error-state.tsx";
+import { DialogForm } from "../ui/dialog-form.tsx";
 import { Field, SelectInput, TextInput } from "../ui/field.tsx";
 import { PasteSteps } from "./paste-steps.tsx";
 import { SourceConfig } from "./source-config.tsx";
@@ -49,12 +48,12 @@ export function AddSourceDialog({
       title="Add a source"
       description="The endpoint gets a URL with a key. The next step shows where to paste the URL."
     >
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          add.mutate();
-        }}
+      <DialogForm
+        submit="Add"
+        icon={Plus}
+        request={add}
+        onSubmit={() => add.mutate()}
+        onClose={onClose}
       >
         <Field label="Sender">
           {(control) => (
@@ -93,14 +92,7 @@ export function AddSourceDialog({
             onChange={setConfig}
           />
         )}
-        {add.error && <ErrorState error={add.error} compact />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" icon={Plus} busy={add.isPending}>
-            Add
-          </Button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }

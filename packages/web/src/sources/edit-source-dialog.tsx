@@ -6,9 +6,8 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
 import { queryClient } from "../app/query-client.ts";
-import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { ErrorState } from "../ui/error-state.tsx";
+import { DialogForm } from "../ui/dialog-form.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
 import { SourceConfig } from "./source-config.tsx";
 
@@ -39,12 +38,12 @@ export function EditSourceDialog({
   });
   return (
     <Dialog open onClose={onClose} title={`Edit “${source.name}”`}>
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate();
-        }}
+      <DialogForm
+        submit="Save"
+        request={save}
+        isReady={name.trim() !== ""}
+        onSubmit={() => save.mutate()}
+        onClose={onClose}
       >
         <Field label="Name" required>
           {(control) => (
@@ -65,14 +64,7 @@ export function EditSourceDialog({
             onChange={setConfig}
           />
         )}
-        {save.error && <ErrorState error={save.error} compact />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={save.isPending} disabled={name.trim() === ""}>
-            Save
-          </Button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }

@@ -9,7 +9,7 @@ import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { CommandLine } from "../ui/command-line.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { ErrorState } from "../ui/error-state.tsx";
+import { DialogForm } from "../ui/dialog-form.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
 
 export function RotateDialog({
@@ -56,12 +56,13 @@ export function RotateDialog({
           </div>
         </div>
       ) : (
-        <form
-          className="flex flex-col gap-4"
-          onSubmit={(event) => {
-            event.preventDefault();
-            rotate.mutate();
-          }}
+        <DialogForm
+          submit="Rotate"
+          icon={KeyRound}
+          request={rotate}
+          isReady={!isIssuedBySender || secret !== ""}
+          onSubmit={() => rotate.mutate()}
+          onClose={onClose}
         >
           <Field
             label={isIssuedBySender ? `New secret that ${kind?.title} shows` : "New secret"}
@@ -89,20 +90,7 @@ export function RotateDialog({
               />
             )}
           </Field>
-          {rotate.error && <ErrorState error={rotate.error} compact />}
-          <div className="flex justify-end gap-2">
-            <Button onClick={onClose}>Cancel</Button>
-            <Button
-              type="submit"
-              look="primary"
-              icon={KeyRound}
-              busy={rotate.isPending}
-              disabled={isIssuedBySender && secret === ""}
-            >
-              Rotate
-            </Button>
-          </div>
-        </form>
+        </DialogForm>
       )}
     </Dialog>
   );

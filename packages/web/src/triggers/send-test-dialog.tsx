@@ -7,11 +7,10 @@ import type { OfferedTrigger, SourceKind } from "@signalbox/contract";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation } from "@tanstack/react-query";
 import { Send } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { useState } from "react";
 import { api, type BodyAt } from "../api/client.ts";
-import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { ErrorState } from "../ui/error-state.tsx";
+import { DialogForm } from "../ui/dialog-form.tsx";
 import { Field, SelectInput, TextArea, TextInput } from "../ui/field.tsx";
 import { readObject } from "../ui/read-object.ts";
 import { matchingData } from "./matching-data.ts";
@@ -47,7 +46,7 @@ export function SendTestDialog({
     mutationFn: (body: TestEvent) => api.post("/api/events/test", { body }),
     onSuccess: () => void refreshPreviews(),
   });
-  const props = { target, isBusy: send.isPending, error: send.error, onSend: send.mutate, onClose };
+  const props = { target, request: send, onSend: send.mutate, onClose };
   return (
     <Dialog
       open
@@ -78,8 +77,7 @@ export function SendTestDialog({
 
 interface FormProps {
   target: TestTarget;
-  isBusy: boolean;
-  error: unknown;
+  request: { error: Error | null; isPending: boolean };
   onSend: (body: TestEvent) => void;
   onClose: () => void;
 }
@@ -90,6 +88,7 @@ const paramsOf = ({ params }: JsonObject): JsonObject => (isObject(params) ? par
 function DataForm({
   target: { parameters },
   offered,
+  onSend,
   ...props
 }: FormProps & { offered: readonly OfferedTrigger[] }) {
   const poll = isObject(parameters.poll) ? parameters.poll : {};
@@ -100,14 +99,18 @@ function DataForm({
   const [text, setText] = useState(() => JSON.stringify(dataOf(type), null, 2));
   const parsed = readObject(text);
   return (
-    <TestForm
+    <DialogForm
       {...props}
+      submit="Send"
+      icon={Send}
       isReady={type !== "" && "value" in parsed}
-      body={() => ({
-        source: textOf(parameters.source),
-        type,
-        data: "value" in parsed ? parsed.value : {},
-      })}
+      onSubmit={() =>
+        onSend({
+          source: textOf(parameters.source),
+          type,
+          data: "value" in parsed ? parsed.value : {},
+        })
+      }
     >
       <Field label="Event type">
         {(control) =>
@@ -144,24 +147,27 @@ function DataForm({
           />
         )}
       </Field>
-    </TestForm>
+    </DialogForm>
   );
 }
 
 /** The form for a webhook. The hub has a sample for each kind of sender. */
-function SampleForm({ target: { parameters, kind }, ...props }: FormProps) {
+function SampleForm({ target: { parameters, kind }, onSend, ...props }: FormProps) {
   const [type, setType] = useState(textOf(parameters.type));
   const [action, setAction] = useState(textOf(paramsOf(parameters).action));
   const hasActions = (kind?.sample_types.length ?? 0) > 0;
   return (
-    <TestForm
+    <DialogForm
       {...props}
-      isReady
-      body={() => ({
-        source: textOf(parameters.source),
-        ...(type && { type }),
-        ...(hasActions && action && { action }),
-      })}
+      submit="Send"
+      icon={Send}
+      onSubmit={() =>
+        onSend({
+          source: textOf(parameters.source),
+          ...(type && { type }),
+          ...(hasActions && action && { action }),
+        })
+      }
     >
       <Field label="Event type" hint="If blank, the type of the sample is used.">
         {(control) => (
@@ -185,39 +191,6 @@ function SampleForm({ target: { parameters, kind }, ...props }: FormProps) {
           )}
         </Field>
       )}
-    </TestForm>
-  );
-}
-
-function TestForm({
-  isBusy,
-  isReady,
-  error,
-  body,
-  onSend,
-  onClose,
-  children,
-}: Omit<FormProps, "target"> & {
-  isReady: boolean;
-  body: () => TestEvent;
-  children: ReactNode;
-}) {
-  return (
-    <form
-      className="flex flex-col gap-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        onSend(body());
-      }}
-    >
-      {children}
-      {error !== null && <ErrorState error={error} compact />}
-      <div className="flex justify-end gap-2">
-        <Button onClick={onClose}>Cancel</Button>
-        <Button type="submit" look="primary" icon={Send} busy={isBusy} disabled={!isReady}>
-          Send
-        </Button>
-      </div>
-    </form>
+    </DialogForm>
   );
 }
