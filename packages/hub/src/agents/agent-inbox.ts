@@ -1,6 +1,6 @@
 /** The inbox tools for `Agent` nodes. They read and change only events of the run's tenant. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { InboxTools } from "../flows/runs/execution.ts";
+import type { InboxTools } from "../flows/runs/node-services.ts";
 import type { Access } from "../kernel/access/authorizer.ts";
 import { messageWithField, RequestError } from "../kernel/lib/request-error.ts";
 import { unexpectedError } from "../kernel/mcp/sdk-errors.ts";

@@ -2,9 +2,13 @@ import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
 import { type Metrics, single } from "../kernel/metrics.ts";
 import type { Store } from "../store.ts";
-import { measureByTenant, type QueuedByTenant } from "./runs/queued-by-tenant.ts";
-import type { RunMetrics } from "./runs/run-metrics.ts";
-import { largestOrigins, type WorkerLoad } from "./runs/worker-load.ts";
+import {
+  largestOrigins,
+  measureByTenant,
+  type QueuedByTenant,
+  type RunMetrics,
+  type WorkerLoad,
+} from "./runs/run-metrics.ts";
 
 const MAX_COUNTED_MATCHING = 10_000;
 

@@ -11,8 +11,7 @@ import type { StoredTrigger } from "../model.ts";
 import { limitOf } from "../runs/lanes.ts";
 import type { Cause, ImmediateRun, LaneLimit, Run } from "../runs/model.ts";
 import { checkInput, findTrigger } from "../runs/published-trigger.ts";
-import type { Runner } from "../runs/runner.ts";
-import type { StartedRun, StartOptions } from "../runs/started-run.ts";
+import type { Runner, StartedRun, StartOptions } from "../runs/runner.ts";
 
 export interface ToolCallsOptions {
   store: Pick<Store, "findTool" | "getTrigger" | "getFlow" | "getVersion" | "listVersions">;

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type Activity, createActivity } from "./activity.ts";
+import { type Activity, createActivity, createWorkSlots } from "./activity.ts";
 import { systemTimers } from "./contract/fixture.ts";
-import { createWorkSlots } from "./work-slots.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: 0 }));
 afterEach(() => void vi.useRealTimers());
@@ -11,7 +10,7 @@ const { signal } = new AbortController();
 function open(suspendAfterMs = 1_000) {
   const suspended: number[] = [];
   const timers = systemTimers();
-  const slots = createWorkSlots({ timers, onFree() {} });
+  const slots = createWorkSlots(timers, () => {});
   const activity = createActivity({
     timers,
     slots,

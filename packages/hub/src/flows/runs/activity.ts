@@ -4,9 +4,8 @@
  * `suspendAfterMs`, and nothing else can continue the run, the run is suspended: it waits in the store,
  * and uses no memory either.
  */
-import type { Release } from "../../kernel/lib/fair-slots.ts";
+import { createFairSlots, type FairSlots, type Release } from "../../kernel/lib/fair-slots.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import type { WorkSlots } from "./work-slots.ts";
 
 export interface Activity {
   /** Runs a task, which works until it settles. Waits for a slot first, if the run has none. */
@@ -191,6 +190,37 @@ function createSlot({ slots, path }: ActivityOptions, isNeeded: () => boolean) {
       closed = true;
       stopWaiting();
       releaseNow();
+    },
+  };
+}
+
+/**
+ * The slots of runs that work: that use the CPU of this process, or write to the store. A run that waits
+ * has no slot. So a slot is held for milliseconds, and a few suffice to use the CPU; more would only make
+ * each run take longer.
+ */
+export interface WorkSlots extends FairSlots {
+  /** Calls `release` soon: the releases of one turn of the event loop are one task. */
+  releaseLater(release: () => void): void;
+}
+
+export const WORK_SLOTS = 64;
+
+export function createWorkSlots(timers: Pick<Timers, "defer">, onFree: () => void): WorkSlots {
+  const slots = createFairSlots({ capacity: WORK_SLOTS, onFree });
+  let pending: (() => void)[] = [];
+  const releasePending = () => {
+    const releases = pending;
+    pending = [];
+    for (const release of releases) release();
+  };
+  return {
+    ...slots,
+    get waiting() {
+      return slots.waiting;
+    },
+    releaseLater(release) {
+      if (pending.push(release) === 1) timers.defer(releasePending);
     },
   };
 }

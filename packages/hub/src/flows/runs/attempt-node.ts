@@ -11,34 +11,20 @@ import {
 } from "@signalbox/rules/large-json.ts";
 import { writeShared } from "@signalbox/rules/write-shared.ts";
 import type { Outside } from "./activity.ts";
-import { type AttemptLimit, type AttemptResult, attempt, unknownTypeFailure } from "./attempt.ts";
-import type { Caller } from "./execution.ts";
-import { type Execution, type FrameContext, templateScope } from "./execution.ts";
-import { nodeInputs } from "./frame.ts";
-import { loadForNode } from "./load-outputs.ts";
-import { maskValue } from "./mask-value.ts";
+import {
+  type AttemptLimit,
+  type AttemptRecord,
+  type AttemptResult,
+  attempt,
+  unknownTypeFailure,
+} from "./attempt.ts";
+import { type Execution, type FrameContext, loadForNode, templateScope } from "./execution.ts";
+import { type LoadedOutputs, nodeInputs } from "./frame.ts";
+import type { Caller } from "./node-services.ts";
 import { outboundOrigin } from "./outbound-limits.ts";
 import type { Parts } from "./record-part.ts";
-import type { RunBudget } from "./run-budget.ts";
-import { RUN_ENDED, RunFailed, type StepRecord } from "./step-records.ts";
-import type { LoadedOutputs } from "./stored-output.ts";
-
-type LoopResult = Extract<NodeResult, { each: unknown }>["each"];
-
-/** Runs the iterations of a loop; returns the result of each. */
-export type RunIterations = (
-  context: FrameContext,
-  loop: string,
-  each: LoopResult,
-) => Promise<MixedJson[]>;
-
-/** The result is an output or a wait. If the node is a loop, its iterations have already run. */
-export type NodeAttempt = AttemptResult<Exclude<NodeResult, { each: unknown }>> & {
-  /** Steps of the loop's iterations that are not recorded yet. */
-  unrecorded?: readonly StepRecord[];
-};
-type SucceededAttempt = Extract<NodeAttempt, { result: unknown }>;
-export type FailedNodeAttempt = Exclude<NodeAttempt, { result: unknown }>;
+import { RUN_ENDED } from "./step-records.ts";
+import { maskValue } from "./step-values.ts";
 
 export async function attemptNode(
   execution: Execution,
@@ -49,8 +35,7 @@ export async function attemptNode(
     resumed,
     parts,
   }: { attempt: number; resumed: Resumed | undefined; parts: Parts },
-  runIterations: RunIterations,
-): Promise<NodeAttempt> {
+): Promise<AttemptResult> {
   const node = execution.node(id);
   const definition = execution.definition(id);
   if (!definition) return unknownTypeFailure(node);
@@ -103,16 +88,8 @@ export async function attemptNode(
   await calls.close();
   if (!("result" in attempted)) return attempted;
   const { result, ...record } = attempted;
-  if ("wait" in result) return { ...record, result };
-  if (!("each" in result)) return withValidOutput({ ...record, result }, id, execution.budget);
-  try {
-    const output = await runIterations(context, id, result.each);
-    return withValidOutput({ ...record, result: { output } }, id, execution.budget);
-  } catch (error) {
-    if (!(error instanceof RunFailed)) throw error;
-    // The loop is not retried, because the nodes in its body have their own retries.
-    return { ...record, error: error.error, retryAt: "never", unrecorded: error.steps };
-  }
+  if ("wait" in result || "each" in result) return attempted;
+  return withValidOutput(execution, id, { ...record, result });
 }
 
 function nodeContext(
@@ -213,17 +190,19 @@ function createCalls(
 }
 
 /** Masks and measures the output. Later nodes get only the masked output: they could send it on. */
-function withValidOutput(
-  { result, ...record }: SucceededAttempt & { result: { output: MixedJson } },
+export function withValidOutput(
+  { budget }: Execution,
   node_id: string,
-  budget: RunBudget,
-): NodeAttempt {
+  { result, ...record }: AttemptRecord & { result: NodeOutput },
+): AttemptResult<NodeOutput> {
   // A node such as Return outputs a part of its config, where a large value may occur several times.
   const write = record.input instanceof LargeJson ? writeShared : writeJson;
   const masked = maskValue(record.mask, result.output, "output", budget, write);
   if ("value" in masked) return { ...record, result: { ...result, output: masked.value } };
   return { ...record, error: { ...masked.error, node_id }, retryAt: "never" };
 }
+
+type NodeOutput = Extract<NodeResult, { output: unknown }>;
 
 /** The key is the same for every attempt at the step, in any process. */
 const idempotencyKey = (run: string, node: string, iteration: string): string =>

@@ -11,7 +11,7 @@ import type { RunJob } from "../../kernel/jobs/job.ts";
 import { MASK } from "../../kernel/lib/mask.ts";
 import { attempt } from "./attempt.ts";
 import { systemTimers } from "./contract/fixture.ts";
-import { createRunBudget } from "./run-budget.ts";
+import { createRunBudget } from "./step-values.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: 0 }));
 afterEach(() => void vi.useRealTimers());

@@ -1,6 +1,7 @@
 /** Runs a node once: renders its templates, enforces its timeout, and returns errors as results. */
 import { Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
-import type { Evaluation, LogLine } from "@signalbox/rules/flows/evaluation.ts";
+import type { Evaluation, EvaluationResult, LogLine } from "@signalbox/rules/flows/evaluation.ts";
+import { writePath } from "@signalbox/rules/flows/issues.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type {
   NodeContext,
@@ -8,23 +9,25 @@ import type {
   NodeResult,
   Scope,
 } from "@signalbox/rules/flows/node-type.ts";
+import { type LargeReference, renderConfig, type Selected } from "@signalbox/rules/flows/render.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { MixedJson } from "@signalbox/rules/large-json.ts";
+import {
+  type LargeJson,
+  MAX_VALUE_BYTES,
+  type MixedJson,
+  type MixedObject,
+  parseIfLarge,
+} from "@signalbox/rules/large-json.ts";
 import type { JobCaller, RunJob } from "../../kernel/jobs/job.ts";
 import { createMask, type Mask } from "../../kernel/lib/mask.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import type { ToolCaller } from "./execution.ts";
-import { maskConfig } from "./mask-value.ts";
+import { splitParameters } from "./execution.ts";
 import type { RunError } from "./model.ts";
-import { parseLarge } from "./parse-large.ts";
+import type { ToolCaller } from "./node-services.ts";
+import { createToolProgress, type ToolProgress } from "./node-services.ts";
 import type { Parts } from "./record-part.ts";
-import { renderNode } from "./render-node.ts";
-import type { RunBudget } from "./run-budget.ts";
-import { toRunError } from "./run-error.ts";
-import { splitParameters } from "./split-parameters.ts";
-import { RunFailed } from "./step-records.ts";
-import { createTimeLimit, type TimeLimit } from "./time-limit.ts";
-import { createToolProgress, type ToolProgress } from "./tool-progress.ts";
+import { RunFailed, toRunError } from "./step-records.ts";
+import { maskConfig, parseLarge, type RunBudget } from "./step-values.ts";
 
 /** The fields of `NodeContext` that `attempt` itself provides. */
 type ProvidedField =
@@ -69,7 +72,7 @@ export interface AttemptOptions {
   defaultTimeoutMs: number;
 }
 
-interface AttemptRecord {
+export interface AttemptRecord {
   /** The rendered config, with secrets masked. */
   input: MixedJson;
   mask: Mask;
@@ -141,3 +144,129 @@ export const unknownTypeFailure = ({ id, type }: FlowNode): FailedAttempt => ({
   error: { code: "unknown_node_type", message: `There is no node type ${type}.`, node_id: id },
   retryAt: "never",
 });
+
+type EvaluateProgram = (evaluation: Evaluation) => Promise<EvaluationResult>;
+
+/** Includes the time in which the job parses the data. */
+const SELECT_TIMEOUT_MS = 10_000;
+
+/**
+ * Renders the config of a node. References into large JSON are resolved in a job, because
+ * parsing it here would block the event loop.
+ */
+async function renderNode(
+  config: JsonObject,
+  definition: Pick<NodeDefinition, "secretFields" | "rawFields">,
+  scope: Scope,
+  secrets: Readonly<Record<string, string>>,
+  evaluate: EvaluateProgram,
+): Promise<MixedObject> {
+  const missing = new Map<LargeJson, Map<string, LargeReference["path"]>>();
+  const selections = new Map<LargeJson, Map<string, Selected>>();
+  const findSelected = ({ large, path }: LargeReference): Selected | undefined => {
+    const key = writePath(path);
+    const selected = selections.get(large)?.get(key);
+    if (!selected) missing.set(large, (missing.get(large) ?? new Map()).set(key, path));
+    return selected;
+  };
+  // The first rendering collects the missing references. The second one uses their values.
+  const render = () => renderConfig(config, definition, scope, secrets, findSelected);
+  const rendered = render();
+  if (missing.size === 0) return rendered;
+  for (const [large, paths] of missing) selections.set(large, await select(evaluate, large, paths));
+  return render();
+}
+
+async function select(
+  evaluate: EvaluateProgram,
+  data: LargeJson,
+  paths: ReadonlyMap<string, LargeReference["path"]>,
+): Promise<Map<string, Selected>> {
+  const result = await evaluate({
+    job: "select",
+    paths: [...paths.values()],
+    maxBytes: MAX_VALUE_BYTES,
+    timeoutMs: SELECT_TIMEOUT_MS,
+    data,
+  });
+  if (!("output" in result)) {
+    const isTooLarge = result.error === "selection_too_large";
+    throw new Permanent(
+      `Reading large JSON for a template ${result.message}. Reference a smaller part of it.`,
+      {
+        code: isTooLarge ? "input_too_large" : result.error,
+      },
+    );
+  }
+  const { parts: values = [] } = result;
+  const reached = parseIfLarge(result.output) as number[];
+  return new Map(
+    [...paths.keys()].map((key, index) => [
+      key,
+      { value: values[index], reached: reached[index] ?? 0 },
+    ]),
+  );
+}
+
+/** Ends an attempt at a node after its timeout, or together with its run. */
+interface TimeLimit {
+  /** Aborted when the attempt must end. */
+  signal: AbortSignal;
+  /**
+   * Rejects when the attempt must end, even if the node ignores `signal`. It rejects before `signal`
+   * is aborted, so that the attempt fails with the reason, not with an error of the aborted work.
+   */
+  reached: Promise<never>;
+  /** Stops the clock while the attempt is queued. The returned function restarts it from zero. */
+  stopClock(): () => void;
+  close(): void;
+}
+
+class TimedOut extends Error {
+  readonly code = "timeout";
+  constructor(timeoutMs: number) {
+    super(
+      `The step exceeds the time limit of ${timeoutMs} ms. Raise timeoutMs in the settings of its node.`,
+    );
+  }
+}
+
+function createTimeLimit(
+  timers: Pick<Timers, "after">,
+  timeoutMs: number | undefined,
+  runSignal: AbortSignal,
+): TimeLimit {
+  const controller = new AbortController();
+  const reached = Promise.withResolvers<never>();
+  reached.promise.catch(() => {}); // no unhandled rejection after the attempt has ended
+  const end = (reason: Error) => {
+    reached.reject(reason);
+    controller.abort(reason);
+  };
+  const onAbort = () => end(new Error("The run has ended."));
+  runSignal.addEventListener("abort", onAbort, { once: true });
+  if (runSignal.aborted) onAbort();
+
+  let closed = false;
+  let cancelTimer = () => {};
+  const startClock = () => {
+    cancelTimer();
+    if (timeoutMs === undefined || closed) return;
+    cancelTimer = timers.after(timeoutMs, () => end(new TimedOut(timeoutMs)));
+  };
+  startClock();
+
+  return {
+    signal: controller.signal,
+    reached: reached.promise,
+    stopClock() {
+      cancelTimer();
+      return startClock;
+    },
+    close() {
+      closed = true;
+      cancelTimer();
+      runSignal.removeEventListener("abort", onAbort);
+    },
+  };
+}

@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
 import { createTestTimers } from "../../kernel/lib/test-timers.ts";
-import { type Claimer, createClaimer } from "./claimer.ts";
+import { createWorkSlots, WORK_SLOTS } from "./activity.ts";
+import {
+  type Claimer,
+  createClaimer,
+  createRunLimit,
+  createRunMemory,
+  RUN_BYTES,
+} from "./claimer.ts";
 import type { ClaimedRun } from "./model.ts";
-import { createRunLimit } from "./run-limit.ts";
-import { createRunMemory, RUN_BYTES } from "./run-memory.ts";
-import { createWorkSlots, WORK_SLOTS } from "./work-slots.ts";
 
 /** The flow of all runs. */
 const PATH = ["tenant", "app", "flow"];
@@ -21,7 +25,7 @@ function open(due: string[], { max = 2, memory = 10_000 } = {}) {
     nextDueAfter: [] as (number | undefined)[],
     onNextDue: () => {},
   };
-  const slots = createWorkSlots({ timers, onFree: () => claimer.onSlotFree() });
+  const slots = createWorkSlots(timers, () => claimer.onSlotFree());
   const runMemory = createRunMemory(memory * RUN_BYTES);
   const claimer: Claimer = createClaimer({
     store: {
@@ -45,7 +49,7 @@ function open(due: string[], { max = 2, memory = 10_000 } = {}) {
     leaseMs: 300,
     timers,
     renewExpired: async () => {},
-    limit: createRunLimit({ max, isExecuting: (run) => executing.has(run) }),
+    limit: createRunLimit(max, (run) => executing.has(run)),
     slots,
     memory: runMemory,
     execute: ({ run }) => new Promise((resolve) => executing.set(run.id, resolve)),
@@ -160,4 +164,126 @@ test("claims no more runs than the memory allows, and another when a run ends", 
   claimer.claimDue();
   await settle();
   expect([...executing.keys()]).toEqual(["a", "b"]);
+});
+
+function openLimit(max: number) {
+  const executing = new Set<string>();
+  const limit = createRunLimit(max, (run) => executing.has(run));
+  /** Claims a run, which then executes here as a claimed run. */
+  const claim = (run: string) => {
+    executing.add(run);
+    return limit.occupy(run);
+  };
+  return { executing, limit, claim };
+}
+
+test("subtracts claimed runs from the free slots", () => {
+  const { limit, claim } = openLimit(2);
+  const release = claim("a");
+  claim("b");
+  expect(limit.countFree()).toBe(0);
+  release();
+  expect(limit.countFree()).toBe(1);
+});
+
+test("keeps the new slot of a run that was claimed again", () => {
+  const { limit, claim } = openLimit(1);
+  const releaseFirst = claim("a");
+  claim("a");
+  releaseFirst();
+  expect(limit.countFree()).toBe(0);
+});
+
+test("keeps the slot of a caller while the called run executes here without a slot", () => {
+  const { limit, claim, executing } = openLimit(1);
+  claim("caller");
+  executing.add("called");
+  limit.addCall("caller", "called");
+  expect(limit.countFree()).toBe(0);
+});
+
+test("releases the slot of a caller while the called run needs or has its own slot", () => {
+  const { limit, claim, executing } = openLimit(1);
+  claim("caller");
+  const endCall = limit.addCall("caller", "called");
+  expect(limit.countFree()).toBe(1);
+  claim("called");
+  expect(limit.countFree()).toBe(0);
+  endCall();
+  executing.delete("called");
+  expect(limit.countFree()).toBe(-1);
+});
+
+test("releases the slot of a caller while the called run waits for a third run", () => {
+  const { limit, claim, executing } = openLimit(1);
+  claim("caller");
+  executing.add("called");
+  limit.addCall("caller", "called");
+  limit.addCall("called", "third");
+  expect(limit.countFree()).toBe(1);
+});
+
+test("gives free slots to runs that continue after a call, in order", async () => {
+  const { limit, claim } = openLimit(1);
+  const [releaseA, , releaseC] = ["a", "b", "c"].map(claim);
+  const continued: string[] = [];
+  for (const run of ["a", "b", "c"]) void limit.readmit(run).then(() => continued.push(run));
+  const admitted = async () => {
+    limit.admitWaiting();
+    await Promise.resolve();
+    return continued;
+  };
+  expect(await admitted()).toEqual(["c"]);
+  releaseC?.();
+  expect(await admitted()).toEqual(["c", "a"]);
+  releaseA?.();
+  expect(await admitted()).toEqual(["c", "a", "b"]);
+});
+
+test("does not delay a run that was started without a slot", async () => {
+  const { limit } = openLimit(0);
+  await limit.readmit("started by a caller");
+});
+
+test("gives no slot to a run that no longer waits for one", () => {
+  const { limit, claim } = openLimit(1);
+  claim("a");
+  const releaseB = claim("b");
+  void limit.readmit("b");
+  limit.removeWaiting("b");
+  releaseB();
+  limit.admitWaiting();
+  expect(limit.countFree()).toBe(0);
+});
+
+test("counts what a run keeps until it closes", () => {
+  const memory = createRunMemory(100 * RUN_BYTES);
+  const run = memory.open("a", PATH);
+  run.add(500);
+  const again = memory.open("a", PATH); // claimed again after its lease had expired
+  expect(memory.used).toBe(2 * RUN_BYTES + 500);
+  run.close();
+  run.add(0);
+  run.close();
+  expect(memory.used).toBe(RUN_BYTES);
+  again.close();
+  expect(memory.used).toBe(0);
+});
+
+test("does not count a run while it waits for runs that it has called", () => {
+  const memory = createRunMemory(100 * RUN_BYTES);
+  const run = memory.open("caller", PATH);
+  const ends = [memory.pause("caller"), memory.pause("caller")];
+  expect(memory.used).toBe(0);
+  run.add(100);
+  ends[0]?.();
+  expect(memory.used).toBe(0);
+  ends[1]?.();
+  expect(memory.used).toBe(RUN_BYTES + 100);
+  const end = memory.pause("caller");
+  run.close();
+  end();
+  expect(memory.used).toBe(0);
+  memory.pause("unknown")();
+  expect(memory.used).toBe(0);
 });

@@ -1,90 +1,37 @@
-/** The state of a run while it executes, and the variables that its templates can use. */
+/**
+ * The state of a run while it executes, and what its nodes can read: their parameters, the variables of
+ * their templates, and stored outputs, which are loaded for the nodes that read them.
+ */
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import {
-  type ConnectionTool,
   ERROR_PORT,
-  type NodeContext,
   type NodeDefinition,
+  type NodeSettings,
+  nodeSettings,
   type Scope,
-  type ToolResult,
 } from "@signalbox/rules/flows/node-type.ts";
+import { type ReferencedNodes, referencedNodes } from "@signalbox/rules/flows/referenced-nodes.ts";
+import { referencesIn } from "@signalbox/rules/flows/references.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { LargeJson, MaybeLarge, MixedJson, MixedObject } from "@signalbox/rules/large-json.ts";
-import type { RunJob } from "../../kernel/jobs/job.ts";
 import type { Release } from "../../kernel/lib/fair-slots.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import type { Activity } from "./activity.ts";
-import type { Effects } from "./effects.ts";
-import type { Frame, Layout } from "./frame.ts";
+import {
+  type Frame,
+  incomingStates,
+  type Layout,
+  type LoadedOutputs,
+  NONE_LOADED,
+  type NodeState,
+  StoredOutput,
+} from "./frame.ts";
+import type { Effects } from "./leases.ts";
 import type { Run, RunWait, StepRef } from "./model.ts";
+import type { NodeProgress, NodeServices } from "./node-services.ts";
 import type { EnterOptions } from "./outbound-limits.ts";
-import type { RunBudget } from "./run-budget.ts";
-import { splitParameters } from "./split-parameters.ts";
 import type { StepLog } from "./step-log.ts";
-import { type LoadedOutputs, StoredOutput } from "./stored-output.ts";
-import type { NodeProgress, ToolProgress } from "./tool-progress.ts";
-
-type Context = NodeContext<never>;
-
-/** The step that calls a service. */
-export interface Caller {
-  /** The idempotency key of the step. */
-  key: string;
-  attempt: number;
-  /**
-   * Aborted when the step no longer waits for the result. It is not aborted when another worker
-   * continues the run, since that worker waits for the result again.
-   */
-  abandoned: AbortSignal;
-}
-
-/** The attempt at a step that calls a tool. */
-export interface ToolCaller extends Pick<Caller, "key"> {
-  /** Aborted when the attempt ends, even if another worker continues the run. */
-  signal: AbortSignal;
-  /** Called right before the call is sent. If it throws, the call is not sent. */
-  beforeSend?: () => void;
-  /** Waits until a request to the origin may be sent; see `OutboundLimits`. */
-  enterOrigin(origin: string): Promise<Release>;
-  onProgress(progress: ToolProgress): void;
-}
-
-/** The tools of the inbox, for the tenant of a run. */
-export interface InboxTools {
-  listTools(): Promise<ConnectionTool[]>;
-  callTool(
-    run: Pick<Run, "id" | "tenant">,
-    call: Parameters<Context["inbox"]["callTool"]>[0],
-    signal: AbortSignal,
-  ): Promise<ToolResult>;
-}
-
-export interface NodeServices extends Pick<Context, "fetch" | "newNonce"> {
-  model(
-    ...call: [...Parameters<Context["model"]>, beforeSend?: () => void]
-  ): ReturnType<Context["model"]>;
-  runJob: RunJob;
-  inbox: InboxTools;
-  emit(
-    run: Run,
-    event: Parameters<Context["emit"]>[0],
-    caller: Caller,
-  ): ReturnType<Context["emit"]>;
-  callFlow(
-    run: Run,
-    call: Parameters<Context["callFlow"]>[0],
-    caller: Caller,
-  ): ReturnType<Context["callFlow"]>;
-  callTool(
-    run: Run,
-    call: Parameters<Context["callTool"]>[0],
-    caller: ToolCaller,
-  ): ReturnType<Context["callTool"]>;
-  listTools(
-    run: Run,
-    connection: string,
-    caller: Pick<ToolCaller, "signal">,
-  ): ReturnType<Context["listTools"]>;
-}
+import type { RunBudget } from "./step-values.ts";
 
 export interface Execution {
   run: Run;
@@ -131,6 +78,34 @@ export interface FrameContext {
   signal: AbortSignal;
 }
 
+interface SplitParameters {
+  config: JsonObject;
+  settings: NodeSettings;
+  /** The names of the secrets that the templates in `config` reference. */
+  secretNames: readonly string[];
+}
+
+const cache = new WeakMap<FlowNode, SplitParameters>();
+
+/**
+ * Splits the parameters of a node. The result is cached, because every step needs it several times.
+ */
+export function splitParameters(node: FlowNode): SplitParameters {
+  const cached = cache.get(node);
+  if (cached) return cached;
+  const { settings = {}, ...config } = node.parameters;
+  const names = referencesIn(config).flatMap(({ root, path }) =>
+    root === "secrets" ? [String(path[0])] : [],
+  );
+  const split = {
+    config,
+    settings: nodeSettings.safeParse(settings).data ?? {},
+    secretNames: [...new Set(names)],
+  };
+  cache.set(node, split);
+  return split;
+}
+
 /**
  * The port on which a run continues if the node's result names no port; empty if the node has none.
  */
@@ -156,4 +131,46 @@ export function templateScope(
       if (value !== undefined) nodes[execution.node(id).slug] = value;
     }
   return { ...outerScope, ...locals };
+}
+
+/**
+ * Loads the stored outputs that the node can read: those of its inputs, and those that it references.
+ * Returns a promise unless all of them are in `loaded`. Call it again with the resolved value until it
+ * returns no promise: during the wait, more outputs may have been evicted from memory.
+ */
+export function loadForNode(
+  execution: Execution,
+  context: FrameContext,
+  id: string,
+  loaded: LoadedOutputs = NONE_LOADED,
+): LoadedOutputs | Promise<LoadedOutputs> {
+  const needed = new Set<StoredOutput>();
+  const add = (state: NodeState | undefined) => {
+    if (state?.status === "done" && state.output instanceof StoredOutput) needed.add(state.output);
+  };
+  for (const state of incomingStates(execution.layout, context.frame, id)) add(state);
+  let referenced: ReferencedNodes | undefined;
+  for (let current: FrameContext | undefined = context; current; current = current.outer)
+    for (const [nodeId, state] of current.frame.states) {
+      if (state.status !== "done" || !(state.output instanceof StoredOutput)) continue;
+      referenced ??= referencedNodes(execution.node(id), execution.definition(id));
+      if (referenced === "all" || referenced.has(execution.node(nodeId).slug))
+        needed.add(state.output);
+    }
+  const hasAll = [...needed].every((output) => loaded.has(output));
+  return hasAll ? loaded : loadOutputs(execution, needed, loaded);
+}
+
+export async function loadOutputs(
+  { loadOutput }: Pick<Execution, "loadOutput">,
+  needed: Iterable<StoredOutput>,
+  loadedBefore: LoadedOutputs = NONE_LOADED,
+): Promise<LoadedOutputs> {
+  const loaded = new Map<StoredOutput, MixedJson>();
+  for (const output of needed) {
+    const cached = loadedBefore.get(output) ?? output.cachedValue();
+    const value = cached ?? (await loadOutput(output.step));
+    loaded.set(output, value);
+  }
+  return loaded;
 }

@@ -4,8 +4,9 @@ import { systemTimers } from "../../hosts/node/system-timers.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createTestTimers } from "../../kernel/lib/test-timers.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
+import { StorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
 import { storeDefinition } from "../../store.ts";
-import { followRun } from "./follow-run.ts";
+import { createWaiters, followRun } from "./follow-run.ts";
 import type { Run, RunStatus, Step, StepPage, StepQuery } from "./model.ts";
 import {
   claimExactly,
@@ -255,4 +256,64 @@ test("limits a change to 100 steps and 64 KiB, even if all open steps end togeth
   }
   expect(Math.max(...sizes)).toBeLessThan(70_000);
   expect(ended).toEqual(Array.from({ length: 400 }, (_, index) => index + 1));
+});
+
+const nextRound = () => new Promise((resolve) => setImmediate(resolve));
+const endedRun = { id: "r", status: "succeeded" } as Run;
+
+function openWaiters() {
+  const timers = createTestTimers();
+  const state = { isUnavailable: true, reads: 0, cancels: 0 };
+  const assertAvailable = () => {
+    if (state.isUnavailable) throw new StorageUnavailable("no connection");
+  };
+  const waiters = createWaiters({
+    store: {
+      async getRun() {
+        state.reads += 1;
+        assertAvailable();
+        return endedRun;
+      },
+      async cancelRun() {
+        state.cancels += 1;
+        assertAvailable();
+        return endedRun;
+      },
+    },
+    timers,
+    onError() {},
+  });
+  const wait = (signal?: AbortSignal) =>
+    waiters.untilEnded("acme", "r", { justClaimed: true, stored: Promise.resolve(), signal });
+  return { timers, state, waiters, wait };
+}
+
+test("retries to read and to cancel a run while the storage is unavailable", async () => {
+  const { timers, state, waiters, wait } = openWaiters();
+  const controller = new AbortController();
+  const run = wait(controller.signal);
+  waiters.check("r");
+  controller.abort();
+  for (let round = 0; round < 3; round += 1) {
+    await nextRound();
+    timers.advance(500);
+  }
+  await nextRound();
+  expect(state).toMatchObject({ reads: 4, cancels: 4 });
+  state.isUnavailable = false;
+  timers.advance(500);
+  expect(await run).toBe(endedRun);
+  expect(state).toMatchObject({ reads: 5, cancels: 5 });
+});
+
+test("rejects the waiters and reads no run after close", async () => {
+  const { timers, state, waiters, wait } = openWaiters();
+  const run = wait();
+  waiters.check("r");
+  await nextRound();
+  waiters.close("stopping");
+  timers.advance(500);
+  await expect(run).rejects.toThrow("stopping");
+  await nextRound();
+  expect([state.reads, timers.pending()]).toEqual([1, 0]);
 });

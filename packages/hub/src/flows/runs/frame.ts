@@ -6,7 +6,8 @@ import { type Graph, reachableFrom, reachableThrough } from "@signalbox/rules/fl
 import type { FlowEdge } from "@signalbox/rules/flows/model.ts";
 import { ITEM_PORT, type NodeInput } from "@signalbox/rules/flows/node-type.ts";
 import type { MixedJson } from "@signalbox/rules/large-json.ts";
-import { type LoadedOutputs, NONE_LOADED, StoredOutput } from "./stored-output.ts";
+import type { StepRef, WrittenStep } from "./model.ts";
+import type { StepLog } from "./step-log.ts";
 
 export type NodeState =
   | {
@@ -16,6 +17,30 @@ export type NodeState =
       output: MixedJson | StoredOutput;
     }
   | { status: "skipped" };
+
+/**
+ * A large output is not kept in memory once it is stored: the frame keeps only its key. It is loaded for
+ * the nodes that read it. See docs/decisions/0020-outputs-by-reference.md.
+ */
+export class StoredOutput {
+  readonly step: StepRef;
+  readonly #value: WeakRef<object> | undefined;
+
+  /** `cachedValue` returns `value` until it is garbage-collected. */
+  constructor({ node_id, item, attempt }: StepRef, value?: MixedJson) {
+    this.step = { node_id, item, attempt };
+    if (typeof value === "object" && value !== null) this.#value = new WeakRef(value);
+  }
+
+  cachedValue(): MixedJson | undefined {
+    return this.#value?.deref() as MixedJson | undefined;
+  }
+}
+
+/** The values of the stored outputs that were loaded for one node. */
+export type LoadedOutputs = ReadonlyMap<StoredOutput, MixedJson>;
+
+export const NONE_LOADED: LoadedOutputs = new Map();
 
 /** The nodes that are reachable from a trigger, divided into the main frame and the loop bodies. */
 export interface Layout {
@@ -64,6 +89,46 @@ export interface Frame {
   started: Set<string>;
   /** The state of a node in the enclosing frame. */
   outerState(id: string): NodeState | undefined;
+}
+
+/**
+ * Creates a frame, with the states of the nodes that had ended when the run was claimed. In a test of a
+ * draft, these include the pinned nodes of the main frame. A pinned node in a loop has one record, without
+ * an iteration. It applies to each iteration that reaches the node.
+ */
+export function openFrame(
+  { stepLog }: { stepLog: Pick<StepLog, "recordsAtClaim"> },
+  iteration: string,
+  nodes: ReadonlySet<string>,
+  outerState: Frame["outerState"] = () => undefined,
+): Frame {
+  const findStates = (item: string) =>
+    new Map(
+      [...nodes].flatMap((id) => {
+        const state = endState(stepLog.recordsAtClaim(item, id));
+        return state ? [[id, state]] : [];
+      }),
+    );
+  return {
+    iteration,
+    nodes,
+    states: findStates(iteration),
+    ...(iteration !== "" && { pins: findStates("") }),
+    started: new Set(),
+    outerState,
+  };
+}
+
+function endState(records: readonly WrittenStep[]): NodeState | undefined {
+  const last = records.findLast(({ status }) => status === "done" || status === "skipped");
+  if (last?.status === "skipped") return { status: "skipped" };
+  return (
+    last && {
+      status: "done",
+      port: last.port ?? "",
+      output: last.omitted ? new StoredOutput(last) : last.output,
+    }
+  );
 }
 
 /** Returns the nodes that can start now. Marks nodes that no branch reaches as skipped. */

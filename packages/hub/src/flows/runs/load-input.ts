@@ -1,21 +1,21 @@
-/**
- * Loads the value of `{{ trigger }}`. A run that an event started stores only the id of the event.
- */
+/** Loads the values that the templates of a run can use: `{{ trigger }}` and `{{ secrets }}`. */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { LargeJson, MixedObject } from "@signalbox/rules/large-json.ts";
 import { summaryView } from "../../events/inbox/event-view.ts";
 import { loadPayload } from "../../events/sources/load-payload.ts";
 import type { RunJob } from "../../kernel/jobs/job.ts";
+import type { Seal } from "../../kernel/lib/seal.ts";
 import type { Store } from "../../store.ts";
 import { eventInput, findEvent } from "../matching/event-input.ts";
 import type { Run } from "./model.ts";
 
-export interface LoadInputOptions {
+interface LoadInputOptions {
   store: Pick<Store, "getEvent" | "getPayload">;
   runJob: RunJob;
 }
 
+/** Loads the value of `{{ trigger }}`. A run that an event started stores only the id of the event. */
 export async function loadInput(
   { store, runJob }: LoadInputOptions,
   { tenant, event_id, input, gathered }: Run,
@@ -38,3 +38,20 @@ export async function loadInput(
   }
   return { ...trigger, gathered: summaries };
 }
+
+/** Returns a function that reads and decrypts secrets by name. */
+export const createSecretLoader =
+  (store: Pick<Store, "getSecrets">, { unseal }: Pick<Seal, "unseal">) =>
+  async (tenant: string, names: readonly string[]): Promise<Record<string, string>> => {
+    const sealed = await store.getSecrets(tenant, names);
+    const missing = names.filter((name) => !Object.hasOwn(sealed, name));
+    if (missing.length > 0)
+      throw new Permanent(`There is no secret ${missing.join(", ")}. Add it under /api/secrets.`, {
+        code: "no_secret",
+      });
+    const decrypted = Object.entries(sealed).map(async ([name, text]) => [
+      name,
+      await unseal(text),
+    ]);
+    return Object.fromEntries(await Promise.all(decrypted));
+  };

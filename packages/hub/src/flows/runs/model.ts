@@ -1,5 +1,4 @@
 /** Runs and their steps. The store is the queue: every stored run is executed until it ends. */
-
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { LargeJson, MaybeLarge, MixedJson } from "@signalbox/rules/large-json.ts";
@@ -378,3 +377,21 @@ export type LaneStart =
   | { outcome: "queued"; id: string }
   /** The lane has reached its limit, and `whenFull` is `skip`. */
   | { outcome: "full" };
+
+/** How a run ended, as its caller sees it. */
+export type RunResult =
+  | { outcome: "succeeded"; output: MaybeLarge }
+  | { outcome: "failed"; message: string; code: string; node_id: string | undefined }
+  | { outcome: "cancelled"; message: string };
+
+export function toRunResult({ status, output, error }: Run): RunResult {
+  if (status === "succeeded") return { outcome: "succeeded", output };
+  if (status === "cancelled")
+    return { outcome: "cancelled", message: error?.message ?? "The run was cancelled." };
+  return {
+    outcome: "failed",
+    message: error?.message ?? "The run failed.",
+    code: error?.code ?? "failed",
+    node_id: error?.node_id,
+  };
+}

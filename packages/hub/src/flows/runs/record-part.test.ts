@@ -4,8 +4,8 @@ import { createMask } from "../../kernel/lib/mask.ts";
 import type { Execution, FrameContext } from "./execution.ts";
 import type { Step, StepRef } from "./model.ts";
 import { createParts } from "./record-part.ts";
-import { createRunBudget } from "./run-budget.ts";
 import { ExecutionAborted, RunFailed, type StepRecord } from "./step-records.ts";
+import { createRunBudget } from "./step-values.ts";
 
 /** Creates the parts of a node `a` in the iteration `each:0`, with a step log in memory. */
 function open({

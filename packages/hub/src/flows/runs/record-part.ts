@@ -7,10 +7,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 import { type MaybeLarge, parseIfLarge } from "@signalbox/rules/large-json.ts";
 import type { Mask } from "../../kernel/lib/mask.ts";
 import type { Execution, FrameContext } from "./execution.ts";
-import { maskValue } from "./mask-value.ts";
 import type { RunError, WrittenStep } from "./model.ts";
-import type { RunBudget } from "./run-budget.ts";
-import { toRunError } from "./run-error.ts";
 import {
   countAttempts,
   doneStep,
@@ -21,7 +18,9 @@ import {
   type StepKey,
   type StepRecord,
   stoppedStep,
+  toRunError,
 } from "./step-records.ts";
+import { maskValue, type RunBudget } from "./step-values.ts";
 
 export interface Parts {
   /** Runs a part and records it; see `NodeContext.record`. */

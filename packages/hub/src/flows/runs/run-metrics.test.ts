@@ -1,7 +1,7 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import type { Notice } from "../../kernel/store/sql.ts";
 import type { ClaimedRun, RunProgress, Step } from "./model.ts";
-import { observeEnds, observeSteps } from "./run-metrics.ts";
+import { measureByTenant, observeEnds, observeSteps } from "./run-metrics.ts";
 
 const claimed = {
   run: { id: "r", trigger_node: "start", started_at: 1_000 },
@@ -25,7 +25,7 @@ function createRecorder() {
   return { reports, metrics };
 }
 
-it("does not report the steps of pinned nodes", async () => {
+test("does not report the steps of pinned nodes", async () => {
   const { reports, metrics } = createRecorder();
   const pinned = step("call", "done", 1_100);
   const save = observeSteps(async () => "saved", claimed, metrics, [pinned]);
@@ -41,7 +41,7 @@ async function reportsOf(saved: "saved" | "lost", ...progress: Partial<RunProgre
   return reports;
 }
 
-it("reports the runs that end in commits of this process", () => {
+test("reports the runs that end in commits of this process", () => {
   const { reports, metrics } = createRecorder();
   let notify: (notice: Notice) => void = () => {};
   const stop = observeEnds(
@@ -67,7 +67,7 @@ it("reports the runs that end in commits of this process", () => {
   ]);
 });
 
-it("reports each ended attempt once, with the type of its node", async () => {
+test("reports each ended attempt once, with the type of its node", async () => {
   const steps = [
     step("start", "done", 1_100),
     step("call", "failed", 1_300),
@@ -81,7 +81,7 @@ it("reports each ended attempt once, with the type of its node", async () => {
   ]);
 });
 
-it("does not report open and skipped steps, or steps that were not saved", async () => {
+test("does not report open and skipped steps, or steps that were not saved", async () => {
   const openSteps = [
     step("call", "running", null),
     step("call", "waiting", null),
@@ -90,4 +90,32 @@ it("does not report open and skipped steps, or steps that were not saved", async
   ];
   expect(await reportsOf("saved", { steps: openSteps })).toEqual([]);
   expect(await reportsOf("lost", { steps: [step("call", "done", 1_200)] })).toEqual([]);
+});
+
+const measure = (flows: { tenant: string; queued: number; since: number }[]) =>
+  measureByTenant({ measureQueues: async () => flows }, 1_000);
+
+test("adds up the flows of a tenant, the tenant that has waited longest first", async () => {
+  expect(
+    await measure([
+      { tenant: "a", queued: 2, since: 900 },
+      { tenant: "b", queued: 1, since: 500 },
+      { tenant: "a", queued: 3, since: 800 },
+    ]),
+  ).toEqual([
+    { tenant: "b", queued: 1, oldestMs: 500 },
+    { tenant: "a", queued: 5, oldestMs: 200 },
+  ]);
+});
+
+test("counts the tenants after the first 20 together", async () => {
+  const flows = Array.from({ length: 25 }, (_, index) => ({
+    tenant: `t${index}`,
+    queued: 1,
+    since: index,
+  }));
+  const tenants = await measure(flows);
+  expect(tenants).toHaveLength(21);
+  expect(tenants[0]).toEqual({ tenant: "t0", queued: 1, oldestMs: 1_000 });
+  expect(tenants.at(-1)).toEqual({ tenant: "other", queued: 5, oldestMs: 980 });
 });

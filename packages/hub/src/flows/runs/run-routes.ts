@@ -1,19 +1,26 @@
 /**
- * Routes of runs: start, list, get, follow, cancel, retry. Large values are returned as previews. The
- * exception is a caller that waits for a run: it gets the whole output.
+ * Routes of runs: start, list, get, follow, cancel, retry, and what waits. Large values are returned as
+ * previews. The exceptions are the routes of single values, and a caller that waits for a run: it gets the
+ * whole output.
  */
-import { runApi, runCursors, stepCursors } from "@signalbox/contract/runs.ts";
+
+import { MAX_QUEUED, queueApi } from "@signalbox/contract/queue.ts";
+import { runApi, runCursors, runValueApi, stepCursors } from "@signalbox/contract/runs.ts";
 import { allows, roleHint } from "../../kernel/access/authorizer.ts";
 import { type StreamSlots, TOO_MANY_STREAMS } from "../../kernel/access/stream-slots.ts";
-import { implement, type Route } from "../../kernel/http/route.ts";
+import { iso, isoOrNull } from "../../kernel/http/paging.ts";
+import { rangeResponse } from "../../kernel/http/range.ts";
+import { implement, type Route, type RouteRequest } from "../../kernel/http/route.ts";
+import { utf8 } from "../../kernel/lib/bytes.ts";
 import { idFloor } from "../../kernel/lib/ids.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { yieldToEventLoop } from "../../kernel/lib/yield-to-event-loop.ts";
+import type { Page } from "../../kernel/store/page.ts";
 import type { Store } from "../../store.ts";
 import type { DraftRuns } from "../editing/draft-runs.ts";
 import type { ToolCalls } from "../editing/tool-calls.ts";
 import { summarizeRun, viewRun, viewStep } from "../views.ts";
-import { mergePages } from "./merge-pages.ts";
+import type { RunChange } from "./follow-run.ts";
 import {
   RUN_STATUSES,
   type Run,
@@ -21,10 +28,10 @@ import {
   type RunSummary,
   type StepPage,
   TERMINAL_STATUSES,
+  type ValueKey,
 } from "./model.ts";
-import { streamRun } from "./run-stream.ts";
-import { runValueRoutes } from "./run-value-routes.ts";
-import type { StartedRun } from "./started-run.ts";
+import type { WorkerLoad } from "./run-metrics.ts";
+import type { StartedRun } from "./runner.ts";
 
 export interface RunRoutes {
   calls: ToolCalls;
@@ -48,7 +55,7 @@ export function runRoutes(options: RunRoutes): Route[] {
     startRoute(options),
     nodeTestRoute(options),
     ...readRoutes(options),
-    ...runValueRoutes(options.store),
+    ...valueRoutes(options.store),
     ...controlRoutes(options),
   ];
 }
@@ -258,3 +265,181 @@ const waitForAbort = (signal: AbortSignal): Promise<undefined> =>
     if (signal.aborted) resolve(undefined);
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
+
+/** Routes that return the whole inputs and outputs of runs and steps. */
+function valueRoutes(store: Pick<Store, "measureValue" | "readValue">): Route[] {
+  const read = async (
+    { tenant, header, reserveBytes }: Pick<RouteRequest, "tenant" | "header" | "reserveBytes">,
+    { run, nth, field }: { run: string; nth?: string; field: ValueKey["field"] },
+  ): Promise<Response> => {
+    const owner = nth === undefined ? `run ${run}` : `step ${nth} of the run ${run}`;
+    const notFound = () => new RequestError("not_found", "run", `There is no ${owner}.`);
+    if (nth !== undefined && !/^\d{1,9}$/.test(nth)) throw notFound();
+    const key = { tenant, run, nth: nth === undefined ? undefined : Number(nth), field };
+    const bytes = await store.measureValue(key);
+    if (bytes === undefined) throw notFound();
+    await reserveBytes(bytes);
+    const text = await store.readValue(key);
+    if (text === undefined) throw notFound();
+    return rangeResponse(utf8(text), "application/json", header("range"));
+  };
+  return [
+    implement(runValueApi.input, (request) =>
+      read(request, { run: request.param("run"), field: "input" }),
+    ),
+    implement(runValueApi.inputOfStep, (request) =>
+      read(request, { run: request.param("run"), nth: request.param("nth"), field: "input" }),
+    ),
+    implement(runValueApi.output, (request) =>
+      read(request, { run: request.param("run"), field: "output" }),
+    ),
+    implement(runValueApi.outputOfStep, (request) =>
+      read(request, { run: request.param("run"), nth: request.param("nth"), field: "output" }),
+    ),
+  ];
+}
+
+interface RunStreamOptions {
+  /** Its abort ends the stream, even if the client does not read. */
+  stopSignal: AbortSignal;
+  /** Called once, when either side has ended the stream. */
+  onEnd(): void;
+}
+
+/**
+ * Sends the changes of a run as Server-Sent Events. The first event `run` has the whole run with its first
+ * steps. Each later event has the fields of the run that can change, further steps, and the steps that
+ * changed. The store is read only when the client reads, so that no messages accumulate in memory.
+ *
+ * The generator of `follow` must end when its signal is aborted.
+ */
+function streamRun(
+  follow: (ended: AbortSignal) => AsyncGenerator<RunChange>,
+  { stopSignal, onEnd }: RunStreamOptions,
+): Response {
+  const ended = new AbortController();
+  const changes = follow(ended.signal);
+  const encoder = new TextEncoder();
+  /** The JSON of the run's fields in the last event. */
+  let lastFields: string | undefined;
+  let stop = () => {};
+  const end = () => {
+    if (ended.signal.aborted) return;
+    ended.abort();
+    stopSignal.removeEventListener("abort", stop);
+    changes.return(undefined).catch(() => {}); // a pending `next` reports the error
+    onEnd();
+  };
+  const next = async () => {
+    try {
+      return await changes.next();
+    } catch (error) {
+      end();
+      throw error;
+    }
+  };
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        stop = () => {
+          end();
+          controller.close();
+        };
+        if (stopSignal.aborted) stop();
+        else stopSignal.addEventListener("abort", stop);
+      },
+      async pull(controller) {
+        for (;;) {
+          const { done, value } = await next();
+          if (ended.signal.aborted) return;
+          if (done) {
+            end();
+            return controller.close();
+          }
+          const { run, steps } = value;
+          const fields = JSON.stringify(viewChangingFields(run));
+          if (fields === lastFields && steps.length === 0) continue;
+          const view = lastFields === undefined ? viewRun(run) : viewChangingFields(run);
+          lastFields = fields;
+          const data = JSON.stringify({ ...view, steps: steps.map(viewStep) });
+          return controller.enqueue(encoder.encode(`event: run\ndata: ${data}\n\n`));
+        }
+      },
+      cancel: end,
+    },
+    { highWaterMark: 0 },
+  );
+  return new Response(body, {
+    headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
+  });
+}
+
+function viewChangingFields(run: Run) {
+  const { id, status, output, error, started_at, finished_at } = viewRun(run);
+  return { id, status, output, error, started_at, finished_at };
+}
+
+/**
+ * Merges one page of each of several lists into one page. The lists are ordered by id, newest
+ * first.
+ */
+export function mergePages<Item extends { id: string }>(
+  pages: readonly Page<Item, string>[],
+  limit: number,
+): Page<Item, string> {
+  // A list was read down to its `next`, so items below the highest `next` may be missing.
+  const lowestRead = pages.reduce(
+    (highest, { next }) => (next && next > highest ? next : highest),
+    "",
+  );
+  // An item that moves from one list to another between two reads is in both.
+  const byId = new Map(pages.flatMap(({ items }) => items.map((item) => [item.id, item] as const)));
+  const items = [...byId.values()]
+    .filter(({ id }) => id >= lowestRead)
+    .sort((a, b) => (a.id < b.id ? 1 : -1));
+  if (items.length <= limit) return { items, next: lowestRead || null };
+  const firstItems = items.slice(0, limit);
+  return { items: firstItems, next: firstItems.at(-1)?.id ?? null };
+}
+
+interface QueueRoutes {
+  store: Pick<Store, "readQueue">;
+  now: () => number;
+  /** Undefined if several tenants share the hub: they must not see each other's load. */
+  readLoad: (() => WorkerLoad) | undefined;
+}
+
+/** Which runs wait, and for what. The cost does not grow with the number of runs. */
+export const queueRoutes = ({ store, now, readLoad }: QueueRoutes): Route[] => [
+  implement(queueApi.get, async ({ tenant }) => {
+    // One more than is shown, to find out whether there are more.
+    const { flows, more_flows, more_held_flows, waits, more_waits } = await store.readQueue(
+      tenant,
+      now(),
+      MAX_QUEUED + 1,
+    );
+    const sum = (field: "queued" | "held") =>
+      flows.reduce((total, flow) => total + Math.min(flow[field], MAX_QUEUED), 0);
+    const sinceTimes = flows.flatMap(({ since }) => since ?? []);
+    return {
+      json: {
+        queued: sum("queued"),
+        queued_more: more_flows || flows.some(({ queued }) => queued > MAX_QUEUED),
+        held: sum("held"),
+        held_more: more_held_flows || flows.some(({ held }) => held > MAX_QUEUED),
+        oldest_queued_since: isoOrNull(sinceTimes.length > 0 ? Math.min(...sinceTimes) : null),
+        flows: flows.map(({ since, ...flow }) => ({
+          ...flow,
+          queued: Math.min(flow.queued, MAX_QUEUED),
+          queued_more: flow.queued > MAX_QUEUED,
+          held: Math.min(flow.held, MAX_QUEUED),
+          held_more: flow.held > MAX_QUEUED,
+          oldest_queued_since: isoOrNull(since),
+        })),
+        waits: waits.map((wait) => ({ ...wait, since: iso(wait.since) })),
+        waits_more: more_waits,
+        slots: readLoad ? readLoad().slots : null,
+      },
+    };
+  }),
+];

@@ -1,30 +1,76 @@
 /**
  * Executes runs in this process: runs that it claims from the store when they are due, and runs that
  * a caller starts here. A claimed run is already stored. A started run is stored before it executes,
- * unless its start is deferred; see deferred-start.ts.
+ * unless its start is deferred; see `createDeferredStart`.
  *
  * The claimer claims due runs while there is capacity. Executions walk the graphs of the flows.
  * The heartbeat renews leases. Waiters resolve when runs have ended.
  */
 import { type Instant, instant } from "../../kernel/lib/elapsed.ts";
-import { createDeferredStart, type DeferredStart } from "./deferred-start.ts";
-import { followRun, type RunChange } from "./follow-run.ts";
-import type { ClaimedRun, ImmediateRun, LaneRun, NewRun } from "./model.ts";
-import { observeSteps } from "./run-metrics.ts";
-import { createRunnerComponents, type RunnerComponentsOptions } from "./runner-components.ts";
-import type { StartedRun, StartOptions } from "./started-run.ts";
-import type { WorkerLoad } from "./worker-load.ts";
+import { createHeartbeat } from "../../kernel/lib/heartbeat.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import type { Store } from "../../store.ts";
+import { createWorkSlots, WORK_SLOTS } from "./activity.ts";
+import { createClaimer, createRunLimit, createRunMemory } from "./claimer.ts";
+import { createExecutions, type ExecutionsOptions } from "./executions.ts";
+import { createWaiters, followRun, type RunChange } from "./follow-run.ts";
+import { createLeases } from "./leases.ts";
+import type { ClaimedRun, ImmediateRun, LaneRun, NewRun, Run, WrittenStep } from "./model.ts";
+import type { NodeProgress } from "./node-services.ts";
+import { createOutboundLimits } from "./outbound-limits.ts";
+import {
+  createDeferredStart,
+  createProgressCommit,
+  type DeferredStart,
+} from "./progress-commit.ts";
+import { observeEnds, observeSteps, type WorkerLoad } from "./run-metrics.ts";
+import { createRunWaits } from "./run-waits.ts";
+import { DEFAULT_RUN_BYTES } from "./step-values.ts";
 
-type OptionWithDefault =
-  | "leaseMs"
-  | "concurrency"
-  | "memoryBytes"
-  | "originRequests"
-  | "metrics"
-  | "onError";
+export interface RunnerOptions
+  extends Pick<ExecutionsOptions, "registry" | "loadSecrets" | "loadInput" | "services" | "timers">,
+    Partial<
+      Pick<
+        ExecutionsOptions,
+        "stepTimeoutMs" | "runTimeoutMs" | "suspendAfterMs" | "maxRunBytes" | "metrics" | "onError"
+      >
+    > {
+  store: Store;
+  /** The holder of the leases: a new id for each start of the process. */
+  worker: string;
+  leaseMs?: number;
+  /**
+   * How many claimed runs may execute here at the same time; undefined = as many as their memory allows.
+   * A run that a caller starts here executes in any case.
+   */
+  concurrency?: number | undefined;
+  /** Timers whose `defer` waits while other writes have priority; by default `timers`. */
+  writeTimers?: Timers;
+  /** The memory that runs may use before no more are claimed. */
+  memoryBytes?: number;
+  /** How many requests runs may have open at one origin. */
+  originRequests?: number;
+}
 
-export type RunnerOptions = Omit<RunnerComponentsOptions, OptionWithDefault> &
-  Partial<Pick<RunnerComponentsOptions, OptionWithDefault>>;
+/** A run that a caller starts in this process. */
+export interface StartedRun {
+  id: string;
+  /** Resolves when the run is stored. From then on, clients can read and cancel it. */
+  stored: Promise<void>;
+  /** Resolves with the run when it has ended, in any process. */
+  ended: Promise<Run>;
+}
+
+export interface StartOptions {
+  /** Cancels the run when it is aborted. */
+  signal?: AbortSignal | undefined;
+  /** The caller waits for the result, so the run may be stored late; see `createDeferredStart`. */
+  deferred?: boolean | undefined;
+  /** Steps that are recorded before the run starts. Only for deferred runs. */
+  pinned?: readonly WrittenStep[] | undefined;
+  /** Called when a tool that the run calls reports progress, if the run executes in this process. */
+  onProgress?: ((progress: NodeProgress) => void) | undefined;
+}
 
 export interface Runner {
   /**
@@ -47,9 +93,13 @@ export interface Runner {
 }
 
 const DEFAULTS = {
-  concurrency: undefined,
+  leaseMs: 15_000,
   memoryBytes: 128 * 1024 * 1024,
   originRequests: 64,
+  stepTimeoutMs: 60_000,
+  runTimeoutMs: 24 * 3_600_000,
+  suspendAfterMs: 1_000,
+  maxRunBytes: DEFAULT_RUN_BYTES,
   metrics: { observeRun() {}, observeStep() {} },
   onError() {},
 };
@@ -58,9 +108,9 @@ const NOT_STARTED = "The hub is stopping; the run was not started.";
 const RELEASED = "The hub is stopping; the run continues in another process or after the restart.";
 
 export function createRunner(options: RunnerOptions): Runner {
-  const { store, timers, worker, leaseMs = 15_000 } = options;
-  const allOptions = { ...DEFAULTS, ...options, leaseMs };
-  const components = createRunnerComponents(allOptions);
+  const allOptions = { ...DEFAULTS, ...options };
+  const { store, timers, worker, leaseMs } = allOptions;
+  const components = createComponents(allOptions);
   const { save, limit, memory, waiters, executions, claimer, progressListeners } = components;
   const closing = new AbortController();
   const newLease = () => {
@@ -126,7 +176,7 @@ export function createRunner(options: RunnerOptions): Runner {
     ended.then(removeCall, removeCall);
     signal?.addEventListener("abort", removeCall, { once: true });
     if (signal?.aborted) removeCall();
-    // The called run may be queued, and no longer counts its caller; see run-limit.ts and run-memory.ts.
+    // The called run may be queued, and no longer counts its caller; see claimer.ts.
     if (!executions.has(id)) claimer.claimDue();
   };
 
@@ -158,6 +208,113 @@ export function createRunner(options: RunnerOptions): Runner {
     close() {
       closing.abort();
       return components.close(RELEASED);
+    },
+  };
+}
+
+/** A transaction that renews many leases would delay the others. */
+const RENEWED_AT_ONCE = 200;
+
+/** Creates the components of the runner, and connects them to each other and to the store's notices. */
+function createComponents(
+  options: RunnerOptions & Required<Pick<RunnerOptions, keyof typeof DEFAULTS>>,
+) {
+  const { store, timers, worker, leaseMs, memoryBytes, onError } = options;
+  const leaseOptions = { store, worker, leaseMs, timers, onError };
+  const leases = createLeases(leaseOptions);
+  const limit = createRunLimit(options.concurrency ?? Number.POSITIVE_INFINITY, (id) =>
+    executions.has(id),
+  );
+  const slots = createWorkSlots(timers, () => claimer.onSlotFree());
+  const memory = createRunMemory(memoryBytes);
+  const outbound = createOutboundLimits(options.originRequests);
+  const waits = createRunWaits({ store, worker, timers, onError });
+  const waiters = createWaiters({ store, timers, onError });
+  const { writeTimers = timers } = options;
+  const save = createProgressCommit({ store, timers: writeTimers });
+  /** By run id: the listener that gets the progress of the tools that the run calls. */
+  const progressListeners = new Map<string, (progress: NodeProgress) => void>();
+  const executions = createExecutions({
+    ...options,
+    loadOutput: store.loadOutput,
+    save,
+    slots,
+    memory,
+    outbound,
+    waits,
+    readmit: limit.readmit,
+    onProgress: (run, progress) => progressListeners.get(run)?.(progress),
+    leases,
+    onStarted: () => heartbeat.start(),
+    onFinished({ run: { id, parent_run } }, result) {
+      // After its lease expired, the run may have been claimed again, and may execute here again.
+      if (!executions.has(id)) limit.removeWaiting(id);
+      waiters.check(id);
+      const isCallerWaiting = limit.hasCalls(parent_run ?? "");
+      // After an error, the claimer must schedule a claim for the time when the lease expires. If a
+      // called run stops executing here before it has ended, its caller no longer counts: see `RunLimit`.
+      if (result === "error" || (isCallerWaiting && result !== "ended")) claimer.claimDue();
+    },
+  });
+  const heartbeat = createHeartbeat({
+    ...leaseOptions,
+    heldIds: executions.ids,
+    async renew(runs) {
+      for (let at = 0; at < runs.length; at += RENEWED_AT_ONCE) {
+        if (at > 0) await new Promise<void>((resolve) => timers.defer(resolve));
+        const cancelled = await leases.renew(runs.slice(at, at + RENEWED_AT_ONCE));
+        for (const run of cancelled) executions.cancel(run);
+      }
+    },
+  });
+  const claimer = createClaimer({
+    ...leaseOptions,
+    timers: writeTimers,
+    limit,
+    slots,
+    memory,
+    renewExpired: heartbeat.renewExpired,
+    execute: executions.execute,
+  });
+  const unsubscribe = store.subscribe((notice) => {
+    if (notice.topic === "runs") claimer.claimAt(notice.due);
+    else if (notice.topic === "run_cancel") executions.cancel(notice.run);
+    // If the run executes here, `onFinished` checks its waiters.
+    else if (notice.topic === "run_ended" && !executions.has(notice.run)) waiters.check(notice.run);
+    else if (notice.topic === "gap") {
+      waiters.checkAll();
+      claimer.claimDue();
+    }
+  });
+  const stopObserving = observeEnds(store, options.metrics);
+  claimer.claimDue();
+
+  return {
+    save,
+    limit,
+    memory,
+    waiters,
+    executions,
+    claimer,
+    progressListeners,
+    readLoad: (): WorkerLoad => ({
+      slots: { busy: WORK_SLOTS - slots.shares.free, total: WORK_SLOTS, waiting: slots.waiting },
+      runs: executions.ids().length,
+      memory: { used: memory.used, budget: memoryBytes },
+      origins: outbound.list().map(({ origin, open, waiting }) => ({
+        origin,
+        open,
+        waiting: waiting.reduce((sum, { count }) => sum + count, 0),
+      })),
+    }),
+    async close(reason: string): Promise<void> {
+      heartbeat.stop();
+      unsubscribe();
+      waiters.close(reason);
+      await Promise.all([claimer.close(), executions.close()]);
+      stopObserving();
+      await waits.close();
+      await store.releaseRuns(worker, timers.now());
     },
   };
 }

@@ -1,4 +1,6 @@
 /** Creates the records of steps, and derives the next attempt at a step from its records. */
+
+import { NodeError } from "@signalbox/rules/flows/errors.ts";
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { Resumed, Wait } from "@signalbox/rules/flows/node-type.ts";
 import { isObject } from "@signalbox/rules/json.ts";
@@ -140,4 +142,22 @@ export function findPendingWait(
     return { kind: "retry", due: retry_at };
   if (last.status !== "waiting" || typeof until !== "number") return undefined;
   return { kind: "wait", due: until, resumed: { state }, startedAt: last.started_at };
+}
+
+/** Converts a value that a node has thrown to the error that is stored with the step. */
+export function toRunError(error: unknown, node_id: string): RunError {
+  if (error instanceof RunFailed) return { ...error.error, node_id };
+  if (error instanceof NodeError)
+    return {
+      code: error.code,
+      message: error.message,
+      node_id,
+      ...(error.details === null ? {} : { details: error.details }),
+    };
+  const { message, code } = Object(error) as { message?: unknown; code?: unknown };
+  return {
+    code: typeof code === "string" ? code : "failed",
+    message: typeof message === "string" && message !== "" ? message : String(error),
+    node_id,
+  };
 }

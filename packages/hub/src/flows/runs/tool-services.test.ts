@@ -5,8 +5,7 @@ import { ConnectionError } from "../../connections/connection-error.ts";
 import type { CallOptions, ToolAnswer, ToolCall } from "../../connections/connections.ts";
 import type { Connection, Offers } from "../../connections/model.ts";
 import type { Run } from "./model.ts";
-import { createToolProgress, type ToolProgress } from "./tool-progress.ts";
-import { createToolServices } from "./tool-services.ts";
+import { createToolProgress, createToolServices, type ToolProgress } from "./node-services.ts";
 
 const run = { id: "r", tenant: "acme" } as Run;
 const { signal } = new AbortController();

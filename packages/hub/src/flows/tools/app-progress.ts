@@ -9,7 +9,7 @@ import type { BackPressure } from "../../kernel/mcp/back-pressure.ts";
 import type { Store } from "../../store.ts";
 import type { StoredApp } from "../model.ts";
 import type { Step } from "../runs/model.ts";
-import { describeProgress, type NodeProgress, type ToolProgress } from "../runs/tool-progress.ts";
+import { describeProgress, type NodeProgress, type ToolProgress } from "../runs/node-services.ts";
 
 export interface ProgressOptions {
   store: Pick<Store, "findTool" | "getVersion">;

@@ -6,9 +6,8 @@ import { errorResult } from "../../kernel/mcp/sdk-errors.ts";
 import type { Store } from "../../store.ts";
 import type { ToolCalls } from "../editing/tool-calls.ts";
 import type { StoredTrigger } from "../model.ts";
-import type { Run } from "../runs/model.ts";
-import { parseLarge } from "../runs/parse-large.ts";
-import { toRunResult } from "../runs/run-result.ts";
+import { type Run, toRunResult } from "../runs/model.ts";
+import { parseLarge } from "../runs/step-values.ts";
 
 /** Keys of `_meta`. */
 const RUN_ID = "signalbox/run";

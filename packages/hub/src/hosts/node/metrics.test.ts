@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { createEventMetrics } from "../../events/metrics.ts";
 import { addRunGauges, createMatchingMetrics, createRunMetrics } from "../../flows/metrics.ts";
-import type { WorkerLoad } from "../../flows/runs/worker-load.ts";
+import type { WorkerLoad } from "../../flows/runs/run-metrics.ts";
 import { createOperationsPart } from "../../operations/part.ts";
 import { createRedeliveryMetrics } from "../../redelivery/metrics.ts";
 import { createMetrics } from "./metrics.ts";

@@ -1,3 +1,5 @@
+import type { Timers } from "../lib/timers.ts";
+
 /**
  * The database cannot be reached, or does not respond in time. The request may succeed later. This error
  * has no `cause`, because the driver's error can contain the connection, with keys and passwords.
@@ -30,3 +32,22 @@ const unavailableOf = (error: unknown): StorageUnavailable | undefined =>
   [error, error instanceof Error && error.cause].find(
     (candidate) => candidate instanceof StorageUnavailable,
   );
+
+const RETRY_MS = 500;
+
+/** Retries work that fails because the storage is unavailable, as long as `canRetry` returns true. */
+export async function awaitStorage<Result>(
+  { after }: Pick<Timers, "after">,
+  canRetry: () => boolean,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isStorageUnavailable(error) || !canRetry()) throw error;
+      await new Promise<void>((resolve) => after(RETRY_MS, resolve));
+      if (!canRetry()) throw error;
+    }
+  }
+}

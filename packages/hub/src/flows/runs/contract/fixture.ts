@@ -20,7 +20,6 @@ import { createNodeServices, type NodeServicesOptions } from "../node-services.t
 import { createRunner, type Runner, type RunnerOptions } from "../runner.ts";
 import { allSteps } from "../store/contract/run-sample.ts";
 import { noAgent } from "../test-agent.ts";
-import type { CallToolOptions } from "../tool-services.ts";
 
 export const TENANT = "local";
 export const HOUR = 3_600_000;
@@ -62,12 +61,12 @@ const sample = { config: {}, result: { output: null }, rejects: { config: { x: 1
 
 export interface FixtureRunnerOptions extends Partial<RunnerOptions> {
   now?: () => number;
-  connections?: CallToolOptions["connections"];
+  connections?: NodeServicesOptions["connections"];
   agent?: NodeServicesOptions["agent"];
 }
 
 /** The connections of a test that calls no tools. */
-export const noConnections: CallToolOptions["connections"] = {
+export const noConnections: NodeServicesOptions["connections"] = {
   callTool: () => Promise.reject(new Error("unexpected call of a tool")),
   loadOffers: () => Promise.reject(new Error("unexpected list of tools")),
 };

@@ -3,8 +3,7 @@ import { LARGE_BYTES, LargeJson, type MaybeLarge } from "@signalbox/rules/large-
 import { expect, test } from "vitest";
 import { loadPayload } from "../../events/sources/load-payload.ts";
 import { createMask, MASK } from "../../kernel/lib/mask.ts";
-import { maskConfig, maskValue } from "./mask-value.ts";
-import { createRunBudget } from "./run-budget.ts";
+import { createRunBudget, maskConfig, maskValue, parseLarge } from "./step-values.ts";
 
 const SECRET = "s3cret-value-of-the-flow-0123456789";
 const mask = createMask([SECRET]);
@@ -62,4 +61,45 @@ test.each<[string, Json]>([
   ["names", Array(3).fill({ ["あ".repeat(900_000)]: 1 })],
 ])("rejects an input that exceeds 8 MB because of escapes: %s", (_, value) => {
   expect(maskConfig(mask, { value }, budget)).toMatchObject({ error: { code: "input_too_large" } });
+});
+
+test("returns an error with the size, the remaining bytes and the setting", () => {
+  const budget = createRunBudget(5_000_000, 1_000_000);
+  expect(budget.reserve(3_950_000, "output")).toBeUndefined();
+  expect(budget.reserve(4_200_000, "output")).toEqual({
+    code: "run_too_large",
+    message:
+      "The output of the step has 4.2 MB of JSON, but the run may store only 50 kB more: " +
+      "its limit is 5 MB for all steps. Return less, or raise SIGNALBOX_RUN_BYTES.",
+  });
+  // A smaller value still fits.
+  expect(budget.reserve(50_000, "input")).toBeUndefined();
+  expect(budget.reserve(1, "input")?.message).toContain("Pass less");
+});
+
+const list = (values: number, value = "0") =>
+  new LargeJson(
+    `[${Array(values - 1)
+      .fill(value.padEnd(6))
+      .join()}]`,
+  );
+
+test("parses large values anywhere in a config", () => {
+  const large = list(50_000);
+  expect(large.length).toBeGreaterThan(LARGE_BYTES);
+  const items = JSON.parse(large.text);
+  expect(parseLarge({ a: [large], b: { c: large, d: 1 } })).toEqual({
+    a: [items],
+    b: { c: items, d: 1 },
+  });
+});
+
+test("limits the values and the size of all large values together", () => {
+  expect(() => parseLarge({ a: list(50_000, "1"), b: list(49_999, "2") })).not.toThrow();
+  const tooLarge = { code: "input_too_large" };
+  expect(() => parseLarge({ a: list(50_000, "1"), b: list(51_000, "2") })).toThrow(
+    expect.objectContaining(tooLarge),
+  );
+  const texts = [1, 2].map((digit) => new LargeJson(`{"a":"${`${digit}`.repeat(4_000_000)}"}`));
+  expect(() => parseLarge(texts)).toThrow(expect.objectContaining(tooLarge));
 });
