@@ -30,7 +30,7 @@ export interface Tenant extends TenantSettings {
   pending: number;
   /** The stored bytes of all events; see stored-size.ts. */
   bytes: number;
-  /** The stored bytes of all ended runs; see flows/runs/store/run-usage.ts. */
+  /** The stored bytes of all ended runs; see flows/runs/store/end-runs.ts. */
   runs_bytes: number;
   /** Whether the tenant's data is being deleted. */
   deleting: boolean;

@@ -1,6 +1,10 @@
 import { NodeError, Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
-import type { Scope } from "@signalbox/rules/flows/node-type.ts";
-import { defineNode, type NodeContext, type NodeResult } from "@signalbox/rules/flows/node-type.ts";
+import {
+  defineNode,
+  type NodeContext,
+  type NodeResult,
+  type Scope,
+} from "@signalbox/rules/flows/node-type.ts";
 import { testContext } from "@signalbox/rules/flows/test-context.ts";
 import { testNode } from "@signalbox/rules/flows/test-flow.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";

@@ -37,7 +37,7 @@ export const runTables = defineTables({
       started_at: time.nullable.exported,
       finished_at: time.nullable.exported,
       /**
-       * The bytes of an ended run with its steps, which `run_usage` sums; see store/run-usage.ts. Null: it has not
+       * The bytes of an ended run with its steps, which `run_usage` sums; see store/end-runs.ts. Null: it has not
        * ended, or a former version has ended it.
        */
       stored: integer.nullable.omitted,

@@ -17,8 +17,8 @@ import { lockTenants } from "../../kernel/store/lock-tenants.ts";
 import { type Dialect, inLists, query, type Verb } from "../../kernel/store/sql.ts";
 import { write } from "../../kernel/store/verb.ts";
 import type { TenantSettings } from "../../tenants/model.ts";
+import { type CountedRun, discountRuns } from "../runs/store/end-runs.ts";
 import { removeRuns } from "../runs/store/read-runs.ts";
-import { type CountedRun, discountRuns } from "../runs/store/run-usage.ts";
 
 interface EventKey {
   tenant_id: string;

@@ -2,7 +2,7 @@ import type { StalePlan } from "../../../events/model.ts";
 import { appendToLog } from "../../../events/store/append-events.ts";
 import type { Verb } from "../../../kernel/store/sql.ts";
 import { write } from "../../../kernel/store/verb.ts";
-import { countEnded, type EndedRun } from "../../runs/store/run-usage.ts";
+import { countEnded, type EndedRun } from "../../runs/store/end-runs.ts";
 import type { PlannedRequest, PlannedResult, TrippedTrigger } from "../model.ts";
 import type { PlannedEvent } from "./breakers.ts";
 import { preparePlan, storePlans, verdictBytes } from "./event-plans.ts";

@@ -1,12 +1,10 @@
 /** Leases of runs: workers claim, renew and release them. */
-
 import { type MaybeLarge, parseUnlessLarge } from "@signalbox/rules/large-json.ts";
 import {
   both,
   type Dialect,
   first,
   inLists,
-  notify,
   query,
   type Reads,
   type Verb,
@@ -14,16 +12,13 @@ import {
 import type { StoreCache } from "../../../kernel/store/store-cache.ts";
 import { read, write, writeThenRead } from "../../../kernel/store/verb.ts";
 import type { ClaimDraft, ClaimedRun, ClaimShares, RunLease, StepRef } from "../model.ts";
-import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
-import { closeSteps } from "./close-steps.ts";
-import { notifyEnded } from "./notify-ended.ts";
+import { countEnded } from "./end-runs.ts";
+import { requeueExpired } from "./recover-runs.ts";
 import { updateEventStatus } from "./run-events.ts";
 import {
   addDueTime,
-  admitNext,
   type DueTimes,
   isLimited,
-  lockQueues,
   type RunQueue,
   saveDueTimes,
   updateAppQueue,
@@ -38,7 +33,6 @@ import {
   toClaimedStep,
   toRun,
 } from "./run-rows.ts";
-import { countEnded, type EndedRun, SET_STORED } from "./run-usage.ts";
 
 /**
  * The maximum number of passes of one `claimOfFlow` call: a pass may find only runs that must be
@@ -47,26 +41,10 @@ import { countEnded, type EndedRun, SET_STORED } from "./run-usage.ts";
 const MAX_PASSES = 5;
 
 /**
- * A run that was claimed this often without progress fails, if its last worker has died while it executed
- * no other run: the run has probably crashed its workers.
- */
-const MAX_DEATHS = 3;
-
-/** Otherwise a run fails after this many claims without progress. */
-const MAX_IDLE_CLAIMS = 10;
-
-/**
- * After this many claims without progress, a run is a suspect. Suspects are claimed one at a time, so
- * that a run that crashes its workers does not use up the claims of the others.
- */
-const MAX_SHARED_CLAIMS = 2;
-
-/**
  * Claims runs that are due or whose lease has expired. Tenants, the apps of a tenant and the flows of an
- * app are served round robin, and get no more than `shares` allow. A run that
- * was claimed many times without progress fails. May return fewer runs than are due: if other workers
- * claim at the same time, or because a run that may have crashed its worker is claimed alone. Then
- * `nextDue` returns a past time.
+ * app are served round robin, and get no more than `shares` allow. A run that was claimed many times without
+ * progress fails. May return fewer runs than are due: if other workers claim at the same time, or because a
+ * run that may have crashed its worker is claimed alone. Then `nextDue` returns a past time.
  *
  * The steps are loaded after the claim has committed: if loading them crashes the worker, the claim
  * still counts.
@@ -76,9 +54,10 @@ export const claimRuns = writeThenRead(
   function* (lease: RunLease, limit: number, shares: ClaimShares): Verb<Reads<ClaimedRun[]>> {
     const { dialect } = this;
     const { expired, ended, suspect } = yield* requeueExpired(dialect, lease, limit);
-    const claimed = suspect
-      ? [suspect]
-      : yield* claimDue({ dialect, lease, draft: shares.draft() }, limit);
+    const claimed =
+      suspect === undefined
+        ? yield* claimDue({ dialect, lease, draft: shares.draft() }, limit)
+        : yield* claimRun(lease, suspect);
     yield* updateEventStatus(dialect, [...expired, ...claimed]);
     yield* countEnded(dialect, ended);
     return hydrate(this.cache, claimed);
@@ -92,8 +71,8 @@ interface Claim {
 }
 
 /** Claims due runs of all tenants, an equal share for each, as far as their shares allow. */
-function* claimDue({ dialect, lease, draft }: Claim, limit: number): Verb<RunRow[]> {
-  const claim: Claim = { dialect, lease, draft };
+function* claimDue(claim: Claim, limit: number): Verb<RunRow[]> {
+  const { dialect, lease, draft } = claim;
   const due = yield* query<{ name: string }>(
     `SELECT tenant_id AS name FROM queues WHERE due_at <= ? ORDER BY due_at LIMIT ?${dialect.skipLocked}`,
     [lease.now, limit + draft.countFull([])],
@@ -162,211 +141,8 @@ const CLAIM =
   "UPDATE runs SET status = 'running', worker = ?, lease_until = ?, claims = claims + 1, " +
   "idle_claims = idle_claims + 1, started_at = coalesce(started_at, ?)";
 
-type ExpiredRun = Pick<
-  RunRow,
-  | "id"
-  | "tenant_id"
-  | "app"
-  | "flow_id"
-  | "parent_run"
-  | "event_id"
-  | "gathered_count"
-  | "lane"
-  | "lane_limit"
-  | "idle_claims"
-  | "started_at"
->;
-
-/** Runs whose lease has expired. Those in `ended` have failed, or were cancelled because their caller failed. */
-interface Requeued {
-  expired: readonly ExpiredRun[];
-  ended: readonly EndedRun[];
-}
-
-/**
- * Requeues runs whose lease has expired. A run with `MAX_DEATHS` or `MAX_IDLE_CLAIMS` claims without
- * progress fails instead. Of the suspects, only the one with the greatest call depth is claimed, on trial. The leases of
- * the others are extended to the end of the trial. `admitSuspect` ends the trial early, when the claimed
- * suspect makes progress or ends.
- */
-function* requeueExpired(
-  dialect: Dialect,
-  { worker, now, until }: RunLease,
-  limit: number,
-): Verb<Requeued & { suspect?: RunRow | undefined }> {
-  const found = yield* findExpired(dialect, now, limit);
-  if (found.length === 0) return { expired: [], ended: [] };
-  const killer = found.some((run) => isOnTrial(run)) ? yield* findKiller(worker) : undefined;
-  const isStuck = ({ id, idle_claims }: LostRun) => id === killer || idle_claims >= MAX_IDLE_CLAIMS;
-  const isSuspect = (run: LostRun) => run.idle_claims >= MAX_SHARED_CLAIMS && !isStuck(run);
-  const suspects = found.some(isSuspect)
-    ? (yield* findExpired(dialect, now, MAX_SET_ASIDE)).filter(isSuspect)
-    : [];
-  const requeued = yield* requeue(
-    dialect,
-    found.filter((run) => !isSuspect(run)),
-    found.filter(isStuck).map(idOf),
-    now,
-  );
-  yield* acquitCompanions(dialect, found);
-  const [deepest, ...others] = suspects.sort((a, b) => b.depth - a.depth);
-  if (!deepest) return requeued;
-  const trialEnd = now + trialTime(deepest, until - now);
-  for (const { list, params } of inLists(others.map(idOf), dialect, 1))
-    yield* query(`UPDATE runs SET lease_until = ?, worker = NULL WHERE id IN ${list}`, [
-      trialEnd,
-      ...params,
-    ]);
-  const [suspect] = yield* query<RunRow>(`${CLAIM} WHERE id = ? RETURNING ${RUN_FIELDS}`, [
-    worker,
-    until,
-    now,
-    deepest.id,
-  ]);
-  return { ...requeued, suspect };
-}
-
-/** A run whose lease has expired. */
-type LostRun = Pick<RunRow, "id" | "idle_claims" | "depth"> & { worker: string | null };
-
-const findExpired = (dialect: Dialect, now: number, limit: number): Verb<LostRun[]> =>
-  query<LostRun>(
-    "SELECT id, idle_claims, depth, worker FROM runs WHERE status = 'running' AND lease_until <= ? " +
-      `ORDER BY lease_until LIMIT ?${dialect.skipLocked}`,
-    [now, limit],
-  );
-
-/**
- * Returns the run with `MAX_DEATHS` claims that was the only run of its worker, if it is the only such
- * suspect. Otherwise another run, or something else that ended many workers, may be the cause, so the runs
- * are tried again. If its worker is `worker` itself, that worker has not died: it could not load the run,
- * for example.
- */
-function* findKiller(worker: string): Verb<string | undefined> {
-  const [suspect, another] = yield* query<{ id: string; worker: string }>(
-    "SELECT id, worker FROM runs WHERE status = 'running' AND worker IS NOT NULL AND idle_claims >= ? LIMIT 2",
-    [MAX_DEATHS],
-  );
-  if (!suspect || another || suspect.worker === worker) return undefined;
-  const runs = yield* query("SELECT id FROM runs WHERE status = 'running' AND worker = ? LIMIT 2", [
-    suspect.worker,
-  ]);
-  return runs.length === 1 ? suspect.id : undefined;
-}
-
-/**
- * The leases of a worker's runs can expire at different times. A suspect whose lease expires later was not the only run of its worker,
- * although it soon is the only one that is left. Without a worker, it is tried again.
- */
-function* acquitCompanions(dialect: Dialect, lost: readonly LostRun[]): Verb<void> {
-  const workers = [...new Set(lost.flatMap(({ worker }) => worker ?? []))];
-  const ids = new Set(lost.map(idOf));
-  for (const { list, params } of inLists(workers, dialect, 1))
-    for (const { id } of yield* query<{ id: string }>(
-      `SELECT id FROM runs WHERE status = 'running' AND worker IN ${list} AND idle_claims >= ?`,
-      [...params, MAX_DEATHS],
-    ))
-      if (!ids.has(id)) yield* query("UPDATE runs SET worker = NULL WHERE id = ?", [id]);
-}
-
-/** The maximum number of suspects whose leases one claim extends. Later claims extend the others. */
-const MAX_SET_ASIDE = 1_000;
-
-/**
- * A fraction of the lease that doubles with each claim. Short at first: most suspects only shared a
- * worker with the run that crashed it.
- */
-const trialTime = ({ idle_claims }: LostRun, lease: number): number =>
-  Math.ceil(lease / Math.max(1, 2 ** (4 + MAX_SHARED_CLAIMS - idle_claims)));
-
-/** Makes the next suspect claimable now, since the one before it has not crashed its worker. */
-export function* admitSuspect(dialect: Dialect, now: number): Verb<void> {
-  const admitted = yield* query(
-    "UPDATE runs SET lease_until = ? WHERE id = (SELECT id FROM runs WHERE status = 'running' " +
-      `AND worker IS NULL AND lease_until > ? ORDER BY lease_until LIMIT 1${dialect.skipLocked}) RETURNING id`,
-    [now, now],
-  );
-  if (admitted.length > 0) yield* notify({ topic: "runs", due: now });
-}
-
-/**
- * Whether a claimed run was a suspect when it was claimed, and has made no progress since. `idle_claims`
- * includes the current claim.
- */
-export const isOnTrial = ({ idle_claims }: Pick<RunRow, "idle_claims">): boolean =>
-  idle_claims > MAX_SHARED_CLAIMS;
-
-const idOf = ({ id }: { id: string }): string => id;
-
-function* requeue(
-  dialect: Dialect,
-  lost: readonly { id: string }[],
-  stuckIds: readonly string[],
-  now: number,
-): Verb<Requeued> {
-  const expired: ExpiredRun[] = [];
-  for (const { list, params } of inLists(lost.map(idOf), dialect, 0))
-    expired.push(
-      ...(yield* query<ExpiredRun>(
-        `UPDATE runs SET status = 'queued', worker = NULL WHERE id IN ${list} ` +
-          "RETURNING id, tenant_id, app, flow_id, parent_run, event_id, gathered_count, lane, lane_limit, idle_claims, started_at",
-        params,
-      )),
-    );
-  const dueTimes: DueTimes = new Map();
-  for (const run of expired) addDueTime(dueTimes, run, now);
-  const stuck = yield* withoutCallers(
-    dialect,
-    expired.filter(({ id }) => stuckIds.includes(id)),
-  );
-  const ended: EndedRun[] = [...stuck];
-  if (stuck.length > 0) {
-    ended.push(...(yield* cancelCalledRuns(dialect, stuck.map(idOf), now)));
-    yield* lockQueues(
-      dialect,
-      expired.map(({ tenant_id }) => tenant_id),
-    );
-  }
-  for (const run of stuck) yield* failStuck(dialect, run, now, dueTimes);
-  yield* saveDueTimes(dueTimes);
-  return { expired, ended };
-}
-
-/**
- * If a called run and its caller must both fail, only the called run fails, and the caller continues with
- * that result.
- */
-function* withoutCallers(
-  dialect: Dialect,
-  stuck: readonly ExpiredRun[],
-): Verb<readonly ExpiredRun[]> {
-  const callers = stuck.flatMap(({ parent_run }) => parent_run ?? []);
-  if (callers.length === 0) return stuck;
-  const ancestors = new Set(yield* propagateProgress(dialect, callers));
-  return stuck.filter(({ id }) => !ancestors.has(id));
-}
-
-function* failStuck(
-  dialect: Dialect,
-  run: ExpiredRun,
-  now: number,
-  dueTimes: DueTimes,
-): Verb<void> {
-  const error = {
-    code: "gave_up",
-    message:
-      `The run was claimed ${run.idle_claims} times in a row, and each time its worker stopped before ` +
-      "the run finished a step. The step may need too much memory or computing time.",
-  };
-  const open = yield* closeSteps(run.id, now, (node_id) => ({ ...error, node_id }));
-  const json = JSON.stringify(open.length === 1 ? { ...error, node_id: open[0] } : error);
-  yield* query(
-    `UPDATE runs SET status = 'failed', error = ?, finished_at = ?, ${SET_STORED} WHERE id = ?`,
-    [json, now, json.length, run.id],
-  );
-  yield* admitNext(dialect, run, now, dueTimes);
-  yield* notifyEnded(run, "failed", now);
-}
+const claimRun = ({ worker, now, until }: RunLease, id: string): Verb<RunRow[]> =>
+  query<RunRow>(`${CLAIM} WHERE id = ? RETURNING ${RUN_FIELDS}`, [worker, until, now, id]);
 
 /** Claims the oldest due runs of a flow. Holds runs whose lane has reached its limit. */
 function* claimOfFlow(

@@ -3,14 +3,19 @@
 import { type Dialect, first, notify, query, type Verb } from "../../../kernel/store/sql.ts";
 import { write } from "../../../kernel/store/verb.ts";
 import { openStepError, TERMINAL_STATUSES } from "../model.ts";
-import { cancelCalledRuns } from "./called-runs.ts";
-import { closeSteps } from "./close-steps.ts";
-import { notifyEnded } from "./notify-ended.ts";
+import {
+  type CountedRun,
+  cancelCalledRuns,
+  closeSteps,
+  countEnded,
+  discountRuns,
+  notifyEnded,
+  SET_STORED,
+} from "./end-runs.ts";
 import { previewRun, REMOVED_BY_RETENTION } from "./read-runs.ts";
 import { updateEventStatus } from "./run-events.ts";
 import { addDueTime, admitNext, type DueTimes, lockQueues, saveDueTimes } from "./run-queues.ts";
 import { RUN_FIELDS, type RunRow } from "./run-rows.ts";
-import { type CountedRun, countEnded, discountRuns, SET_STORED } from "./run-usage.ts";
 
 /**
  * Cancels the run; if a worker executes it, requests the cancellation. Returns the run

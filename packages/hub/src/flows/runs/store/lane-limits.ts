@@ -5,10 +5,9 @@
 
 import { type Dialect, execute, inLists, query, type Verb } from "../../../kernel/store/sql.ts";
 import type { NewRun, RunError } from "../model.ts";
-import { notifyEnded } from "./notify-ended.ts";
+import { notifyEnded, SET_STORED } from "./end-runs.ts";
 import { ADMIT, addDueTime, type DueTimes } from "./run-queues.ts";
 import type { RunRow } from "./run-rows.ts";
-import { SET_STORED } from "./run-usage.ts";
 
 /** The number of queued, held and running runs of each lane, including those of this batch. */
 export type LaneOccupancy = Map<string, number>;

@@ -25,6 +25,7 @@ import {
   type StepQuery,
   type ValueKey,
 } from "../model.ts";
+import { type CountedRun, discountRuns } from "./end-runs.ts";
 import {
   RUN_FIELDS,
   RUN_PREVIEW_FIELDS,
@@ -37,7 +38,6 @@ import {
   toRunPreview,
   toStepPreview,
 } from "./run-rows.ts";
-import { type CountedRun, discountRuns } from "./run-usage.ts";
 
 export const getRun = read("tenant", function* (tenant: string, id: string): Verb<Run | undefined> {
   const row = yield* first<RunRow>(

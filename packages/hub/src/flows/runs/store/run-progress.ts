@@ -13,11 +13,16 @@ import {
 } from "../../../kernel/store/sql.ts";
 import { write } from "../../../kernel/store/verb.ts";
 import { openStepError, type RunProgress, type WrittenStep } from "../model.ts";
-import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
-import { admitSuspect, isOnTrial } from "./claim-runs.ts";
-import { closeSteps } from "./close-steps.ts";
-import { notifyEnded } from "./notify-ended.ts";
+import {
+  cancelCalledRuns,
+  closeSteps,
+  countEnded,
+  type EndedRun,
+  notifyEnded,
+  SET_STORED,
+} from "./end-runs.ts";
 import { insertStarted } from "./queue-runs.ts";
+import { admitSuspect, isOnTrial, propagateProgress } from "./recover-runs.ts";
 import { updateEventStatus } from "./run-events.ts";
 import {
   addDueTime,
@@ -28,7 +33,6 @@ import {
   saveDueTimes,
 } from "./run-queues.ts";
 import { type RunRow, STEP_COLUMNS, startOf, stepValues } from "./run-rows.ts";
-import { countEnded, type EndedRun, SET_STORED } from "./run-usage.ts";
 
 type Next = NonNullable<RunProgress["next"]>;
 /** Does not include columns that can be large, since these fields are read for every saved step. */
