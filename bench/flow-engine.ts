@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { triggersOf } from "../packages/hub/src/flows/editing/triggers.ts";
+import { triggersOf } from "../packages/hub/src/flows/editing/publication.ts";
 import type { NewTrigger } from "../packages/hub/src/flows/model.ts";
 import { loadInput } from "../packages/hub/src/flows/runs/load-input.ts";
 import type { ImmediateRun } from "../packages/hub/src/flows/runs/model.ts";

@@ -3,8 +3,8 @@ import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { type MaybeLarge, parseIfLarge, writeJson } from "@signalbox/rules/large-json.ts";
 import { z } from "zod";
 import type { Connection, Offers } from "../connections/model.ts";
-import { firstFindings } from "../flows/editing/first-findings.ts";
 import { RUN_CAUSES, RUN_STATUSES, type Run, type Step } from "../flows/runs/model.ts";
+import { firstFindings } from "../flows/views.ts";
 import { TRIGGER_KINDS } from "./automation-graph.ts";
 import type { Automation } from "./automation-view.ts";
 

@@ -11,7 +11,6 @@ import { flowRoutes } from "./editing/flow-routes.ts";
 import { createFlows, type Flows } from "./editing/flows.ts";
 import { nodeTypeRoutes } from "./editing/node-type-routes.ts";
 import { createToolCalls, type ToolCalls } from "./editing/tool-calls.ts";
-import { toolNameRoutes } from "./editing/tool-name-routes.ts";
 import { createAppImports } from "./import/import-app.ts";
 import { importRoutes } from "./import/import-routes.ts";
 import { logLegacyMigration } from "./import/log-legacy-migration.ts";
@@ -162,7 +161,6 @@ export const editingRoutes = ({
   now: () => number;
 }) => [
   ...appRoutes(store, now),
-  ...toolNameRoutes(store, now),
   ...flowRoutes({ flows, store }),
   ...importRoutes(createAppImports({ store, registry: nodeTypes, flows, tenancy, newId, now })),
   ...secretRoutes({ store, seal, findUses: createFindSecretUses(store, nodeTypes), now }),

@@ -1,5 +1,4 @@
 /** The functions that map rows to the views of the contract. */
-
 import type { appView } from "@signalbox/contract/apps.ts";
 import type { Finding as FindingView, flowSummary, flowView } from "@signalbox/contract/flows.ts";
 import type { runSummary, runView, stepView } from "@signalbox/contract/runs.ts";
@@ -7,7 +6,7 @@ import type { Finding } from "@signalbox/rules/flows/finding.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { z } from "zod";
 import { iso, isoOrNull } from "../kernel/http/paging.ts";
-import { firstFindings } from "./editing/first-findings.ts";
+import { MAX_FINDINGS } from "../kernel/lib/limits.ts";
 import type { DescribedFlow } from "./editing/flows.ts";
 import type { StoredApp } from "./model.ts";
 import type { Run, RunSummary, Step } from "./runs/model.ts";
@@ -101,3 +100,13 @@ export const viewStep = (step: Step): z.output<typeof stepView> => ({
   started_at: iso(step.started_at),
   finished_at: isoOrNull(step.finished_at),
 });
+
+/** The first findings about a flow; the last entry counts the others. */
+export function firstFindings<Finding extends { message: string }>(
+  findings: readonly Finding[],
+): (Finding | { code: "more"; message: string })[] {
+  const omitted = findings.length - MAX_FINDINGS;
+  if (omitted <= 0) return [...findings];
+  const message = `and ${omitted.toLocaleString("en")} more`;
+  return [...findings.slice(0, MAX_FINDINGS), { code: "more", message }];
+}

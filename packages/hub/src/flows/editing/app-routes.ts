@@ -1,7 +1,7 @@
-/** Apps: each is served as one MCP server. */
-
-import { appApi, appCursors } from "@signalbox/contract/apps.ts";
+/** Apps, each served as one MCP server, and the names of their tools. */
+import { appApi, appCursors, toolNameApi } from "@signalbox/contract/apps.ts";
 import { appSlugFor } from "@signalbox/rules/flows/app-slug.ts";
+import { numberedName, toolName } from "@signalbox/rules/flows/tool-name.ts";
 import { page } from "../../kernel/http/paging.ts";
 import { implement, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
@@ -40,5 +40,29 @@ export function appRoutes(store: Store, now: () => number): Route[] {
     implement(appApi.remove, async ({ tenant, param }) => {
       if (!(await store.deleteApp(tenant, param("app"), now()))) throw notFound(param("app"));
     }),
+    ...toolNameRoutes(store, now),
   ];
 }
+
+const MAX_CANDIDATES = 100;
+
+/** Derives a tool name from the name of a node, and checks whether it is free. */
+const toolNameRoutes = (
+  store: Pick<Store, "getApp" | "findToolOwner">,
+  now: () => number,
+): Route[] => [
+  implement(toolNameApi.suggest, async ({ tenant, param, query }) => {
+    const app = param("app");
+    if (!(await store.getApp(tenant, app)))
+      throw new RequestError("not_found", "app", `There is no app ${app}.`);
+    const name = toolName(query.name);
+    const isFree = async (candidate: string) => {
+      const owner = await store.findToolOwner(tenant, app, candidate, now());
+      return owner === undefined || owner === query.flow;
+    };
+    const available = await isFree(name);
+    let number = 1;
+    while (number < MAX_CANDIDATES && !(await isFree(numberedName(name, number)))) number += 1;
+    return { json: { name, available, suggestion: numberedName(name, number) } };
+  }),
+];

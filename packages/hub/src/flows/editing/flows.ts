@@ -27,10 +27,8 @@ import type {
   StoredFlow,
 } from "../model.ts";
 import type { StoredSchedule } from "../schedule-model.ts";
-import { changeNode, requireNode } from "./change-node.ts";
-import { finishDraft } from "./finish-draft.ts";
-import { createFlowAnalysis, type RequireAnalysis } from "./flow-analysis.ts";
-import { loadCalledFlows } from "./load-called-flows.ts";
+import { changeNode, finishDraft, requireNode } from "./edit-draft.ts";
+import { createFlowAnalysis, loadCalledFlows, type RequireAnalysis } from "./flow-analysis.ts";
 import { ALIAS_MS, publicationOf } from "./publication.ts";
 
 export interface FlowsOptions {

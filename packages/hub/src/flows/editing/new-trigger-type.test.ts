@@ -10,8 +10,8 @@ import { describeFlow } from "@signalbox/rules/flows/validate.ts";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { importDraft } from "../import/import-draft.ts";
-import { finishDraft } from "./finish-draft.ts";
-import { triggersOf } from "./triggers.ts";
+import { finishDraft } from "./edit-draft.ts";
+import { triggersOf } from "./publication.ts";
 
 const base = {
   description: "Starts a run.",

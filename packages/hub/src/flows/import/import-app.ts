@@ -1,9 +1,8 @@
 /** Imports an app's flows from files, and publishes those that are valid. */
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Store } from "../../store.ts";
-import { firstFindings } from "../editing/first-findings.ts";
 import type { Flows } from "../editing/flows.ts";
-import { withTenantIds } from "../editing/tenant-flow-ids.ts";
+import { firstFindings } from "../views.ts";
 import {
   type AppFlows,
   createImports,
@@ -11,6 +10,7 @@ import {
   type ImportOptions,
   type ImportPolicy,
 } from "./import-flows.ts";
+import { withTenantIds } from "./tenant-flow-ids.ts";
 
 interface PublishResult {
   /** The version that this import published. */

@@ -3,7 +3,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import { finishDraft } from "../editing/finish-draft.ts";
+import { finishDraft } from "../editing/edit-draft.ts";
 import { importDraft } from "./import-draft.ts";
 
 const counter = () => {

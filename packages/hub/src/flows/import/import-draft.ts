@@ -5,7 +5,7 @@ import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { toolDescriptionOf } from "@signalbox/rules/flows/tool-fields.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { validationError } from "../../kernel/lib/request-error.ts";
-import { renameTakenTools } from "../editing/name-tools.ts";
+import { renameTakenTools } from "../editing/edit-draft.ts";
 import { type ImportOptions, importFlow } from "./import-flow.ts";
 
 export interface ImportedDraft {

@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { RequestError, validationError } from "../../kernel/lib/request-error.ts";
 import { truncate } from "../../kernel/lib/truncate.ts";
 import type { Store } from "../../store.ts";
-import { finishDraft } from "../editing/finish-draft.ts";
+import { finishDraft } from "../editing/edit-draft.ts";
 import type { EditFlow, PlanFlows, StoredFlow } from "../model.ts";
 import { findFirstTools } from "./first-tools.ts";
 import { importDraft } from "./import-draft.ts";

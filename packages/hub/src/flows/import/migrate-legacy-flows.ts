@@ -10,7 +10,7 @@ import type { RunJob } from "../../kernel/jobs/job.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Row } from "../../kernel/store/sql.ts";
 import type { Store } from "../../store.ts";
-import { finishDraft } from "../editing/finish-draft.ts";
+import { finishDraft } from "../editing/edit-draft.ts";
 import {
   AnalysisMissing,
   createFlowAnalysis,

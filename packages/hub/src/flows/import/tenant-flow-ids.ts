@@ -7,7 +7,7 @@
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { sha256Hex } from "../../kernel/lib/hmac.ts";
 import type { Store } from "../../store.ts";
-import { idOf } from "../import/import-flows.ts";
+import { idOf } from "./import-flows.ts";
 
 export async function withTenantIds(
   store: Pick<Store, "getFlow" | "listVersions">,

@@ -1,7 +1,7 @@
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { expect, it } from "vitest";
-import { triggersOf } from "./triggers.ts";
+import { triggersOf } from "./publication.ts";
 
 const node = (id: string, type: string, parameters: FlowNode["parameters"]): FlowNode => ({
   id,

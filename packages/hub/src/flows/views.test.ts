@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { firstFindings } from "./first-findings.ts";
+import { firstFindings } from "./views.ts";
 
 it("returns at most 100 findings, and the number of the others", () => {
   const findings = Array.from({ length: 1_583 }, (_, index) => ({

@@ -3,7 +3,7 @@ import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { checkToolName } from "@signalbox/rules/flows/tool-name.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { nameTools, renameTakenTools } from "./name-tools.ts";
+import { nameTools, renameTakenTools } from "./edit-draft.ts";
 
 const intent = (id: string, name: string, toolName?: unknown): FlowNode => ({
   id,
