@@ -6,6 +6,7 @@
  * compared with these triggers again.
  */
 
+import { mergePaused, type PausedTriggers } from "./plans.ts";
 import type { LargeReads } from "../../events/inbox/large-reads.ts";
 import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../../events/model.ts";
 import { backoffMs } from "../../kernel/lib/backoff.ts";
@@ -18,16 +19,7 @@ import type { Store } from "../../store.ts";
 import { decidedPlans, type PlannedGroup } from "./decided-plans.ts";
 import { isAlwaysKept, keptVerdicts, MAX_MISSES } from "./kept-verdicts.ts";
 import { type LatePlan, type LimitedPlan, MAX_GROUPS, type Matcher, type Plan } from "./matcher.ts";
-import { mergePaused, type PausedTriggers } from "./merge-plans.ts";
-import type {
-  ClaimedMatching,
-  EventPlan,
-  FinishedMatching,
-  MatchingClaimRef,
-  MatchingResult,
-  TriggerKey,
-  TrippedTrigger,
-} from "./model.ts";
+import type { ClaimedMatching, EventPlan, FinishedMatching, MatchingClaimRef, MatchingResult, TriggerKey, TrippedTrigger } from "./model.ts";
 
 export interface DeferredMatchingOptions {
   store: Pick<

@@ -4,6 +4,7 @@
  * their params, so the cost of an event does not depend on the number of other triggers. A plan contains
  * the revision of the triggers, and the store rejects it if the triggers have changed.
  */
+import { mergePlans, type PausablePlan } from "./plans.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { breakerReason, type Trip } from "@signalbox/rules/match/breaker.ts";
 import { FILTER_TIMEOUT_MS } from "@signalbox/rules/match/filter.ts";
@@ -23,7 +24,6 @@ import { type ComparedEvent, compareTriggers, type TriggerMatch } from "./compar
 import type { PlannedGroup } from "./decided-plans.ts";
 import { causesOf } from "./event-input.ts";
 import { keptVerdicts } from "./kept-verdicts.ts";
-import { mergePlans, type PausablePlan } from "./merge-plans.ts";
 import type { EventPlan, PlannedVerdict, TriggerKey } from "./model.ts";
 import { indexTriggers, selectCandidates } from "./select-candidates.ts";
 

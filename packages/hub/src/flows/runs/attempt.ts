@@ -21,7 +21,7 @@ import {
 import type { JobCaller, RunJob } from "../../kernel/jobs/job.ts";
 import { createMask, type Mask } from "../../kernel/lib/mask.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import { splitParameters } from "./execution.ts";
+import { parametersOf } from "./execution.ts";
 import type { RunError } from "./model.ts";
 import { createToolProgress, type ToolCaller, type ToolProgress } from "./node-services.ts";
 import type { Parts } from "./record-part.ts";
@@ -88,7 +88,7 @@ export type AttemptResult<Result = NodeResult> =
 
 export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
   const { tenant, lane, node, definition, scope, context, loadSecrets, loadFlowSecrets } = options;
-  const { config: template, settings, secretNames } = splitParameters(node);
+  const { config: template, settings, secretNames } = parametersOf(node);
   const timeoutMs =
     settings.timeoutMs ?? (definition.hasOwnDeadline ? undefined : options.defaultTimeoutMs);
   const limit = createTimeLimit(options.timers, timeoutMs, options.signal);

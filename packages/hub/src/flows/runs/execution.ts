@@ -12,6 +12,7 @@ import {
 } from "@signalbox/rules/flows/node-type.ts";
 import { type ReferencedNodes, referencedNodes } from "@signalbox/rules/flows/referenced-nodes.ts";
 import { referencesIn } from "@signalbox/rules/flows/references.ts";
+import { splitParameters } from "@signalbox/rules/flows/split-parameters.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { LargeJson, MaybeLarge, MixedJson, MixedObject } from "@signalbox/rules/large-json.ts";
 import type { Release } from "../../kernel/lib/fair-slots.ts";
@@ -78,39 +79,37 @@ export interface FrameContext {
   signal: AbortSignal;
 }
 
-interface SplitParameters {
+interface NodeParameters {
   config: JsonObject;
   settings: NodeSettings;
   /** The names of the secrets that the templates in `config` reference. */
   secretNames: readonly string[];
 }
 
-const cache = new WeakMap<FlowNode, SplitParameters>();
+const cache = new WeakMap<FlowNode, NodeParameters>();
 
-/**
- * Splits the parameters of a node. The result is cached, because every step needs it several times.
- */
-export function splitParameters(node: FlowNode): SplitParameters {
+/** The parameters of a node. The result is cached, because every step needs it several times. */
+export function parametersOf(node: FlowNode): NodeParameters {
   const cached = cache.get(node);
   if (cached) return cached;
-  const { settings = {}, ...config } = node.parameters;
+  const { config, settings } = splitParameters(node);
   const names = referencesIn(config).flatMap(({ root, path }) =>
     root === "secrets" ? [String(path[0])] : [],
   );
-  const split = {
+  const parameters = {
     config,
     settings: nodeSettings.safeParse(settings).data ?? {},
     secretNames: [...new Set(names)],
   };
-  cache.set(node, split);
-  return split;
+  cache.set(node, parameters);
+  return parameters;
 }
 
 /**
  * The port on which a run continues if the node's result names no port; empty if the node has none.
  */
 export function defaultPort({ node, definition }: Execution, id: string): string {
-  const [first = ERROR_PORT] = definition(id)?.outPorts(splitParameters(node(id)).config) ?? [];
+  const [first = ERROR_PORT] = definition(id)?.outPorts(parametersOf(node(id)).config) ?? [];
   return first === ERROR_PORT ? "" : first;
 }
 

@@ -22,7 +22,7 @@ import type { Timers } from "../../kernel/lib/timers.ts";
 import { awaitStorage } from "../../kernel/store/storage-unavailable.ts";
 import { type Activity, createActivity, MAX_TIMER_MS, type WorkSlots } from "./activity.ts";
 import type { RunMemory } from "./claimer.ts";
-import { defaultPort, type Execution, splitParameters } from "./execution.ts";
+import { defaultPort, type Execution, parametersOf } from "./execution.ts";
 import { createLayout, openFrame } from "./frame.ts";
 import { createEffects, type Effects, type EffectsOptions, type Leases } from "./leases.ts";
 import type { ClaimedRun, Run, RunError, RunProgress, StepRef } from "./model.ts";
@@ -318,7 +318,7 @@ function remainingTime(
   { node }: Execution,
 ): { limitMs: number; remainingMs: number } {
   const trigger = node(run.trigger_node) as FlowNode | undefined;
-  const limitMs = (trigger && splitParameters(trigger).settings.timeoutMs) ?? runTimeoutMs;
+  const limitMs = (trigger && parametersOf(trigger).settings.timeoutMs) ?? runTimeoutMs;
   // The limit counts from the first step since the run was last due, even if a crashed worker
   // started that step.
   const now = timers.now();
@@ -404,7 +404,7 @@ function createFlowSecretLoader(
   nodes: readonly FlowNode[],
   loadSecrets: Execution["loadSecrets"],
 ): Execution["loadFlowSecrets"] {
-  const names = [...new Set(nodes.flatMap((node) => splitParameters(node).secretNames))];
+  const names = [...new Set(nodes.flatMap((node) => parametersOf(node).secretNames))];
   if (names.length === 0) return undefined;
   const loadSecret = (name: string): Promise<string[]> =>
     loadSecrets([name]).then(Object.values<string>, (error: unknown) => {

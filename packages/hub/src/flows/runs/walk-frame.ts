@@ -22,7 +22,7 @@ import {
   type Execution,
   type FrameContext,
   loadOutputs,
-  splitParameters,
+  parametersOf,
 } from "./execution.ts";
 import {
   advance,
@@ -263,7 +263,7 @@ function handleFailure(
   failures: number,
 ): { steps: StepRecord[]; retryAt?: number } {
   const now = execution.timers.now();
-  const { settings } = splitParameters(execution.node(key.node_id));
+  const { settings } = parametersOf(execution.node(key.node_id));
   const retries = settings.retries ?? execution.definition(key.node_id)?.retries;
   const { retryAt, rejection = "" } = nextRetry(requested, failures, retries, now);
   const error = { ...failure, message: failure.message + rejection };
@@ -380,7 +380,7 @@ async function runIteration(
   unrecorded: readonly StepRecord[],
 ): ReturnType<typeof walkFrame> {
   const { slug } = execution.node(loop);
-  const { settings } = splitParameters(execution.node(loop));
+  const { settings } = parametersOf(execution.node(loop));
   const loopState = { status: "done", port: ITEM_PORT, output: item } as const;
   const frame = openFrame(
     execution,
