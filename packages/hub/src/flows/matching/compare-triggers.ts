@@ -1,7 +1,7 @@
 /**
- * Compares an event with triggers. A small payload is compared in this process, for `BUDGET_MS`. A
- * large payload is compared in a job, so that no event blocks the event loop. So are the
- * triggers for which the budget does not suffice.
+ * Selects the triggers that can match an event, by their index, and compares the event with them. A small
+ * payload is compared in this process, for `BUDGET_MS`. A large payload is compared in a job, so that no
+ * event blocks the event loop. So are the triggers for which the budget does not suffice.
  */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
@@ -13,12 +13,19 @@ import {
   type Reason,
   type Verdict,
 } from "@signalbox/rules/match/match-trigger.ts";
+import {
+  createTriggerIndex,
+  type TriggerIndex,
+  valuesIn,
+} from "@signalbox/rules/match/trigger-index.ts";
 import type { NewEvent } from "../../events/model.ts";
 import { readPayload } from "../../events/sources/read-payload.ts";
+import { createTimeSlice } from "../../kernel/lib/yield-to-event-loop.ts";
 import type { StoredTrigger } from "../model.ts";
 import { keysOf, type ReadKey } from "../runs/lanes.ts";
 import { evaluateFilters, evaluateUnlessPaused, type FilterOptions } from "./evaluate-filters.ts";
 import type { MatchRequest, MatchResult } from "./match-job.ts";
+import { MAX_MISSES } from "./plans.ts";
 
 export interface ComparedEvent {
   tenant: string;
@@ -78,10 +85,10 @@ export async function compareTriggers(
 }
 
 /** Returns the payload of a small event. */
-export const readData = ({ event, data }: Pick<ComparedEvent, "event" | "data">): Json =>
+const readData = ({ event, data }: Pick<ComparedEvent, "event" | "data">): Json =>
   data === undefined ? readPayload(event.source, event) : data;
 
-export function createBudget(bytes: number, now: () => number): MatchBudget {
+function createBudget(bytes: number, now: () => number): MatchBudget {
   const end = now() + BUDGET_MS;
   let compared = 0;
   return {
@@ -123,7 +130,7 @@ async function compareInJob(
 }
 
 /** Reads the values at paths of a large event, as the keys of lanes: see `laneKey`. */
-export async function readKeys(
+async function readKeys(
   { tenant, event }: ComparedEvent,
   paths: readonly string[],
   options: CompareOptions,
@@ -185,3 +192,52 @@ const toMatchTrigger = (
   filter: config.filter as string | undefined,
   isActive: active,
 });
+
+/** So few triggers are compared with a large payload without reading its keys first. */
+const MAX_LARGE_COMPARED = 50;
+
+/** Yields to the event loop if there are many triggers. */
+export async function indexTriggers(
+  triggers: readonly StoredTrigger[],
+): Promise<TriggerIndex<StoredTrigger>> {
+  const build = createTriggerIndex(
+    triggers,
+    ({ config }) => config.params as JsonObject | undefined,
+  );
+  const endSlice = createTimeSlice();
+  for (;;) {
+    const step = build.next();
+    if (step.done) return step.value;
+    await endSlice();
+  }
+}
+
+/**
+ * Returns every trigger that can match the event, in the order of the index; all triggers, if they are so few
+ * that all verdicts can be stored. The keys of a large payload are read in a job.
+ */
+export async function selectCandidates(
+  compared: ComparedEvent,
+  { triggers, paths, candidates }: TriggerIndex<StoredTrigger>,
+  options: CompareOptions,
+): Promise<readonly StoredTrigger[]> {
+  if (triggers.length <= MAX_MISSES || paths.length === 0) return triggers;
+  const bytes = compared.event.body.byteLength;
+  if (bytes <= LARGE_BYTES) {
+    const read = valuesIn(readData(compared));
+    const budget = createBudget(bytes, options.now);
+    return candidates((...path) => (budget.isSpent() ? undefined : read(...path)));
+  }
+  if (triggers.length <= MAX_LARGE_COMPARED) return triggers;
+  const readKey = await readKeys(compared, paths, options);
+  return candidates((path) => parseValues(readKey(path)));
+}
+
+/** Undefined if the key is incomplete: long keys are truncated. */
+function parseValues(key: string): Json[] | undefined {
+  try {
+    return JSON.parse(key) as Json[];
+  } catch {
+    return undefined;
+  }
+}

@@ -16,10 +16,9 @@ import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
 import { createShares } from "../../kernel/lib/shares.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import type { Store } from "../../store.ts";
-import { decidedPlans, type PlannedGroup } from "./decided-plans.ts";
-import { isAlwaysKept, keptVerdicts, MAX_MISSES } from "./kept-verdicts.ts";
 import { type LatePlan, type LimitedPlan, MAX_GROUPS, type Matcher, type Plan } from "./matcher.ts";
 import type { ClaimedMatching, EventPlan, FinishedMatching, MatchingClaimRef, MatchingResult, TriggerKey, TrippedTrigger } from "./model.ts";
+import { decidedPlans, isAlwaysKept, keptVerdicts, MAX_MISSES, type PlannedGroup } from "./plans.ts";
 
 export interface DeferredMatchingOptions {
   store: Pick<

@@ -12,10 +12,9 @@ import { createTimeSlice } from "../../kernel/lib/yield-to-event-loop.ts";
 import type { Payload } from "../../kernel/store/packs.ts";
 import type { Store } from "../../store.ts";
 import type { RevisedTrigger, StoredTrigger, TriggerPage } from "../model.ts";
-import { compareTriggers } from "./compare-triggers.ts";
+import { compareTriggers, indexTriggers, selectCandidates } from "./compare-triggers.ts";
 import { type PlanOptions, planEvent, textOf } from "./matcher.ts";
 import type { StoredVerdict } from "./model.ts";
-import { indexTriggers, selectCandidates } from "./select-candidates.ts";
 
 export interface ExplainOptions extends Omit<PlanOptions, "cause"> {
   store: Pick<

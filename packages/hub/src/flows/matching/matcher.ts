@@ -4,7 +4,7 @@
  * their params, so the cost of an event does not depend on the number of other triggers. A plan contains
  * the revision of the triggers, and the store rejects it if the triggers have changed.
  */
-import { mergePlans, type PausablePlan } from "./plans.ts";
+import { mergePlans, type PausablePlan, keptVerdicts } from "./plans.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { breakerReason, type Trip } from "@signalbox/rules/match/breaker.ts";
 import { FILTER_TIMEOUT_MS } from "@signalbox/rules/match/filter.ts";
@@ -20,12 +20,10 @@ import type { Store } from "../../store.ts";
 import type { StoredTrigger } from "../model.ts";
 import { laneOf, limitOf, type ReadKey } from "../runs/lanes.ts";
 import type { NewRun } from "../runs/model.ts";
-import { type ComparedEvent, compareTriggers, type TriggerMatch } from "./compare-triggers.ts";
-import type { PlannedGroup } from "./decided-plans.ts";
+import { type ComparedEvent, compareTriggers, indexTriggers, selectCandidates, type TriggerMatch } from "./compare-triggers.ts";
 import { causesOf } from "./event-input.ts";
-import { keptVerdicts } from "./kept-verdicts.ts";
 import type { EventPlan, PlannedVerdict, TriggerKey } from "./model.ts";
-import { indexTriggers, selectCandidates } from "./select-candidates.ts";
+import { type PlannedGroup } from "./plans.ts";
 
 export interface MatcherOptions {
   store: Pick<Store, "findTriggers" | "subscribe">;

@@ -9,7 +9,6 @@ import { createExplainer, type Explainer } from "./explain.ts";
 import { explainRoutes } from "./explain-routes.ts";
 import { createMatcher } from "./matcher.ts";
 import type { TrippedTrigger } from "./model.ts";
-import { triggerRoutes } from "./trigger-routes.ts";
 
 /**
  * How long the sender of a webhook waits for filters. A filter of a running hub takes a few milliseconds; much
@@ -61,7 +60,7 @@ export function createMatchingPart(kernel: Kernel, inbox: Inbox): MatchingPart {
     matching,
     explainer,
     onTripped,
-    routes: [...explainRoutes(inbox, explainer), ...triggerRoutes(explainer)],
+    routes: explainRoutes(inbox, explainer),
     async loadMcp() {
       const { explainTools } = await import("./explain-tools.ts");
       return { tools: explainTools({ inbox, explainer }), isInbox: true };

@@ -1,8 +1,8 @@
 import { breakerReason } from "@signalbox/rules/match/breaker.ts";
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
 import { expect, test } from "vitest";
-import { keptVerdicts, MAX_MISSES } from "./kept-verdicts.ts";
 import type { PlannedVerdict } from "./model.ts";
+import { keptVerdicts, MAX_MISSES } from "./plans.ts";
 
 const reason = (holds: boolean, message = "a"): Reason => ({ on: "param", holds, message });
 const verdict = (node_id: string, ...reasons: Reason[]): PlannedVerdict => ({
