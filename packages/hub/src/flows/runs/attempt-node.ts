@@ -21,8 +21,8 @@ import {
 import { type Execution, type FrameContext, loadForNode, templateScope } from "./execution.ts";
 import { type LoadedOutputs, nodeInputs } from "./frame.ts";
 import type { Caller } from "./node-services.ts";
-import { outboundOrigin } from "./outbound-limits.ts";
 import type { Parts } from "./record-part.ts";
+import { outboundOrigin } from "./run-waits.ts";
 import { RUN_ENDED } from "./step-records.ts";
 import { maskValue } from "./step-values.ts";
 

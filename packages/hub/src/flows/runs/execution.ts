@@ -30,7 +30,7 @@ import {
 import type { Effects } from "./leases.ts";
 import type { Run, RunWait, StepRef } from "./model.ts";
 import type { NodeProgress, NodeServices } from "./node-services.ts";
-import type { EnterOptions } from "./outbound-limits.ts";
+import type { EnterOptions } from "./run-waits.ts";
 import type { StepLog } from "./step-log.ts";
 import type { RunBudget } from "./step-values.ts";
 
@@ -57,7 +57,7 @@ export interface Execution {
   onProgress: (progress: NodeProgress) => void;
   /** Called with the size of a value that the run keeps in memory. */
   onMemory: (bytes: number) => void;
-  /** Waits until a request to the origin may be sent; see `OutboundLimits`. */
+  /** Waits until a request to the origin may be sent; see `RunWaits`. */
   enterOrigin: (origin: string, options: EnterOptions) => Promise<Release>;
   /** Registers that the run waits; the returned function ends that. See `RunWaits`. */
   beginWait: (kind: RunWait["kind"], target: string) => () => void;

@@ -27,7 +27,6 @@ import { createLayout, openFrame } from "./frame.ts";
 import { createEffects, type Effects, type EffectsOptions, type Leases } from "./leases.ts";
 import type { ClaimedRun, Run, RunError, RunProgress, StepRef } from "./model.ts";
 import type { NodeProgress, NodeServices } from "./node-services.ts";
-import type { OutboundLimits } from "./outbound-limits.ts";
 import type { DeferredStart, SaveProgress } from "./progress-commit.ts";
 import { observeSteps, type RunMetrics } from "./run-metrics.ts";
 import type { RunWaits } from "./run-waits.ts";
@@ -69,8 +68,7 @@ export interface ExecutionsOptions extends ExecutionSettings {
   metrics: RunMetrics;
   leases: Pick<Leases, "begin" | "end" | "isFresh" | "ensureFresh">;
   memory: Pick<RunMemory, "open">;
-  outbound: Pick<OutboundLimits, "enter">;
-  waits: Pick<RunWaits, "begin">;
+  waits: Pick<RunWaits, "begin" | "enterOrigin">;
   readmit(run: string): Promise<void>;
   onProgress(run: string, progress: NodeProgress): void;
   onStarted(): void;
@@ -122,7 +120,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
         claimed,
         signal: controller.signal,
         lease: { isFresh: () => leases.isFresh(id), ensureFresh: () => leases.ensureFresh(id) },
-        enterOrigin: createEnterOrigin(options, claimed.run, path),
+        enterOrigin: (origin, enterOptions) => waits.enterOrigin(claimed.run, origin, enterOptions),
         beginWait: (kind, target) => waits.begin(claimed.run, kind, target),
         onMemory: openRun.add,
         readmit: () => options.readmit(id),
@@ -158,30 +156,6 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     },
   };
 }
-
-/** Registers what the run waits for: first the limit of the origin, then the response. */
-const createEnterOrigin =
-  (
-    { outbound, waits }: ExecutionsOptions,
-    run: Run,
-    path: readonly string[],
-  ): Execution["enterOrigin"] =>
-  async (origin, { signal, onQueued }) => {
-    const leave = await outbound.enter(origin, path, {
-      signal,
-      onQueued() {
-        const ends = [waits.begin(run, "limit", origin), onQueued?.()];
-        return () => {
-          for (const end of ends) end?.();
-        };
-      },
-    });
-    const endWait = waits.begin(run, "response", origin);
-    return () => {
-      endWait();
-      leave();
-    };
-  };
 
 interface ExecuteOptions
   extends ExecutionSettings,

@@ -33,8 +33,8 @@ import {
   RUN_HEADER,
 } from "../matching/event-input.ts";
 import { type ImmediateRun, type Run, TERMINAL_STATUSES, toRunResult } from "./model.ts";
-import { outboundOrigin } from "./outbound-limits.ts";
 import { checkInput, findOnlyTool, findTrigger } from "./published-trigger.ts";
+import { outboundOrigin } from "./run-waits.ts";
 
 type Context = NodeContext<never>;
 
@@ -67,7 +67,7 @@ export interface ToolCaller extends Pick<Caller, "key"> {
   signal: AbortSignal;
   /** Called right before the call is sent. If it throws, the call is not sent. */
   beforeSend?: () => void;
-  /** Waits until a request to the origin may be sent; see `OutboundLimits`. */
+  /** Waits until a request to the origin may be sent; see `RunWaits`. */
   enterOrigin(origin: string): Promise<Release>;
   onProgress(progress: ToolProgress): void;
 }

@@ -1,8 +1,14 @@
 /**
- * Tracks what the runs in the memory of this process wait for, and reports it in the store, where every
- * process reads it. A report contains only waits that have lasted a while. So a hub whose servers answer
- * reports nothing, and an idle hub sets no timer.
+ * What the runs in the memory of this process wait for outside of it. Limits the requests that they have open
+ * at each origin. So a server that does not answer holds a bounded number of connections, and the other runs
+ * that call it wait for it, without a slot. Each tenant, app and flow has a fair share of an origin.
+ *
+ * Reports the waits in the store, where every process reads them. A report contains only waits that have lasted
+ * a while. So a hub whose servers answer reports nothing, and an idle hub sets no timer.
  */
+
+import { createFairSlots, type FairSlots, type Release } from "../../kernel/lib/fair-slots.ts";
+import type { GroupPath } from "../../kernel/lib/shares.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import type { Store } from "../../store.ts";
 import { MAX_RUN_WAITS, type Run, type RunWait } from "./model.ts";
@@ -13,12 +19,21 @@ type ReportedWait = RunWait & Pick<WaitingRun, "tenant">;
 export interface RunWaits {
   /** Registers that a run waits; the returned function removes the registration. */
   begin(run: WaitingRun, kind: RunWait["kind"], target: string): () => void;
+  /**
+   * Like `OutboundLimits.enter`. Registers what the run waits for: first the limit of the origin, then the
+   * response.
+   */
+  enterOrigin(run: WaitingRun, origin: string, options: EnterOptions): Promise<Release>;
+  /** The origins with open requests. */
+  listOrigins(): OriginState[];
   close(): Promise<void>;
 }
 
 export interface RunWaitsOptions {
   store: Pick<Store, "saveRunWaits">;
   worker: string;
+  /** How many requests runs may have open at one origin. */
+  originRequests: number;
   timers: Pick<Timers, "now" | "after">;
   onError(error: unknown): void;
 }
@@ -30,7 +45,9 @@ const REFRESH_MS = 20_000;
 const MIN_WAIT_MS = 1_000;
 const MAX_IDS = 10;
 
-export function createRunWaits({ store, worker, timers, onError }: RunWaitsOptions): RunWaits {
+export function createRunWaits(options: RunWaitsOptions): RunWaits {
+  const { store, worker, timers, onError } = options;
+  const outbound = createOutboundLimits(options.originRequests);
   const waits = new Set<{
     run: WaitingRun;
     kind: RunWait["kind"];
@@ -86,13 +103,32 @@ export function createRunWaits({ store, worker, timers, onError }: RunWaitsOptio
     });
   };
 
+  const begin: RunWaits["begin"] = (run, kind, target) => {
+    const wait = { run, kind, target, since: timers.now() };
+    waits.add(wait);
+    schedule();
+    return () => void waits.delete(wait);
+  };
+
   return {
-    begin(run, kind, target) {
-      const wait = { run, kind, target, since: timers.now() };
-      waits.add(wait);
-      schedule();
-      return () => void waits.delete(wait);
+    begin,
+    async enterOrigin(run, origin, { signal, onQueued }) {
+      const leave = await outbound.enter(origin, [run.tenant, run.app, run.flow_id], {
+        signal,
+        onQueued() {
+          const ends = [begin(run, "limit", origin), onQueued?.()];
+          return () => {
+            for (const end of ends) end?.();
+          };
+        },
+      });
+      const endWait = begin(run, "response", origin);
+      return () => {
+        endWait();
+        leave();
+      };
     },
+    listOrigins: outbound.list,
     async close() {
       cancelTimer?.();
       cancelTimer = undefined;
@@ -101,3 +137,76 @@ export function createRunWaits({ store, worker, timers, onError }: RunWaitsOptio
     },
   };
 }
+
+interface OutboundLimits {
+  /**
+   * Resolves when a request to the origin may be sent; the returned function must be called when it has
+   * ended. Rejects with the reason of the signal. `onQueued` is called if the request must wait; the
+   * function that it returns, when the wait has ended.
+   */
+  enter(origin: string, path: GroupPath, options: EnterOptions): Promise<Release>;
+  /** The origins with open requests. */
+  list(): OriginState[];
+}
+
+export interface EnterOptions {
+  signal: AbortSignal;
+  onQueued?: (() => () => void) | undefined;
+}
+
+interface OriginState {
+  origin: string;
+  open: number;
+  waiting: { path: GroupPath; count: number }[];
+}
+
+export function createOutboundLimits(perOrigin: number): OutboundLimits {
+  const origins = new Map<string, FairSlots>();
+  const slotsOf = (origin: string): FairSlots => {
+    const existing = origins.get(origin);
+    if (existing) return existing;
+    const slots: FairSlots = createFairSlots({
+      capacity: perOrigin,
+      onFree() {
+        if (slots.shares.free === perOrigin && slots.waiting === 0) origins.delete(origin);
+      },
+    });
+    origins.set(origin, slots);
+    return slots;
+  };
+
+  return {
+    async enter(origin, path, { signal, onQueued }) {
+      signal.throwIfAborted();
+      const slots = slotsOf(origin);
+      const acquired = slots.tryAcquire(path);
+      if (acquired) return acquired;
+      const onEnd = onQueued?.();
+      const { promise, resolve, reject } = Promise.withResolvers<Release>();
+      const leave = slots.wait(path, resolve);
+      const onAbort = () => {
+        leave();
+        reject(signal.reason);
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      try {
+        return await promise;
+      } finally {
+        signal.removeEventListener("abort", onAbort);
+        onEnd?.();
+      }
+    },
+    list: () =>
+      [...origins].map(([origin, slots]) => ({
+        origin,
+        open: perOrigin - slots.shares.free,
+        waiting: slots.listWaiting(),
+      })),
+  };
+}
+
+/**
+ * The origin whose limit applies to a URL. It is shown in metrics and in the web UI, so it contains no part
+ * of an invalid URL, which could contain a secret.
+ */
+export const outboundOrigin = (url: string): string => URL.parse(url)?.origin ?? "invalid URL";

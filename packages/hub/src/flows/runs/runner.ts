@@ -17,7 +17,6 @@ import { createWaiters, followRun, type RunChange } from "./follow-run.ts";
 import { createLeases } from "./leases.ts";
 import type { ClaimedRun, ImmediateRun, LaneRun, NewRun, Run, WrittenStep } from "./model.ts";
 import type { NodeProgress } from "./node-services.ts";
-import { createOutboundLimits } from "./outbound-limits.ts";
 import {
   createDeferredStart,
   createProgressCommit,
@@ -227,8 +226,7 @@ function createComponents(
   );
   const slots = createWorkSlots(timers, () => claimer.onSlotFree());
   const memory = createRunMemory(memoryBytes);
-  const outbound = createOutboundLimits(options.originRequests);
-  const waits = createRunWaits({ store, worker, timers, onError });
+  const waits = createRunWaits(options);
   const waiters = createWaiters({ store, timers, onError });
   const { writeTimers = timers } = options;
   const save = createProgressCommit({ store, timers: writeTimers });
@@ -240,7 +238,6 @@ function createComponents(
     save,
     slots,
     memory,
-    outbound,
     waits,
     readmit: limit.readmit,
     onProgress: (run, progress) => progressListeners.get(run)?.(progress),
@@ -301,7 +298,7 @@ function createComponents(
       slots: { busy: WORK_SLOTS - slots.shares.free, total: WORK_SLOTS, waiting: slots.waiting },
       runs: executions.ids().length,
       memory: { used: memory.used, budget: memoryBytes },
-      origins: outbound.list().map(({ origin, open, waiting }) => ({
+      origins: waits.listOrigins().map(({ origin, open, waiting }) => ({
         origin,
         open,
         waiting: waiting.reduce((sum, { count }) => sum + count, 0),
