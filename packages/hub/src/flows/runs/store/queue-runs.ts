@@ -28,9 +28,17 @@ import type {
 } from "../model.ts";
 import { readGraph } from "./claim-runs.ts";
 import { countEnded, type EndedRun } from "./end-runs.ts";
-import { admitsRun, canStartNow, type LaneOccupancy, replaceWaiting } from "./lane-limits.ts";
 import { linkEvents, updateEventStatus } from "./run-events.ts";
-import { addDueTime, type DueTimes, lockQueues, saveDueTimes } from "./run-queues.ts";
+import {
+  addDueTime,
+  admitsRun,
+  canStartNow,
+  type DueTimes,
+  type LaneOccupancy,
+  lockQueues,
+  replaceWaiting,
+  saveDueTimes,
+} from "./run-queues.ts";
 import { RUN_FIELDS, type RunRow, startOf, toRun } from "./run-rows.ts";
 
 /** A run that has not started, with the inputs that were added to it. */

@@ -7,16 +7,24 @@
  * id. Only a claim locks queues before runs, and it skips locked runs. So a transaction that has locked
  * a queue never waits for a run, and no deadlock is possible. The row of a tenant in `queues` is the lock of
  * its rows in the other two tables: a transaction that changes them has written it first.
+ *
+ * A run whose lane has reached its limit is held, until a run of the lane ends. The functions that apply
+ * `WhenFull` to new runs require that the rows of their tenants are locked, so that no other transaction adds
+ * runs.
  */
 import {
   type Dialect,
   execute,
   first,
+  inLists,
   insert,
   notify,
+  query,
   type Value,
   type Verb,
 } from "../../../kernel/store/sql.ts";
+import type { NewRun, RunError } from "../model.ts";
+import { notifyEnded, SET_STORED } from "./end-runs.ts";
 import type { RunRow } from "./run-rows.ts";
 
 /** The queue of a run. */
@@ -84,41 +92,6 @@ export function* lockQueues(dialect: Dialect, tenants: Iterable<string>): Verb<v
   );
 }
 
-export type InLane = Pick<RunRow, "tenant_id" | "lane" | "lane_limit">;
-
-export const isLimited = ({ lane, lane_limit }: InLane): boolean =>
-  lane !== null && lane_limit !== null;
-
-const HOUR_MS = 3_600_000;
-
-/**
- * Queues a held run. Its `due_at` is moved ahead of those of all queued runs, because the run has already
- * waited, and a caller may be waiting for it. A run that has started before keeps its `due_at`, from which
- * its deadline is computed.
- */
-export const ADMIT = `status = 'queued', due_at = CASE WHEN claims = 0 THEN due_at - ${HOUR_MS} ELSE due_at END`;
-
-/**
- * Queues the first held run of a lane, because the run `released` no longer occupies it. The tenant's
- * queue must be locked: otherwise a concurrent claim could still count `released` and hold another run,
- * which no later run would admit. Admitting too many runs is harmless, since a claim counts again.
- */
-export function* admitNext(
-  dialect: Dialect,
-  released: InLane,
-  now: number,
-  dueTimes: DueTimes,
-): Verb<void> {
-  if (!isLimited(released)) return;
-  const next = yield* first<RunQueue>(
-    `UPDATE runs SET ${ADMIT} WHERE id = (SELECT id FROM runs ` +
-      "WHERE tenant_id = ? AND lane = ? AND status = 'held' AND finished_at IS NULL " +
-      `ORDER BY due_at, id LIMIT 1${dialect.skipLocked}) RETURNING tenant_id, app, flow_id`,
-    [released.tenant_id, released.lane],
-  );
-  if (next) addDueTime(dueTimes, next, now);
-}
-
 /**
  * After a claim, makes the queue of a flow due when its next run is due, but not before `now`. So the queues
  * that were not served come first. A queue without runs is removed.
@@ -164,3 +137,142 @@ export function* updateTenantQueue(tenant: string, now: number): Verb<void> {
 /** The earliest due time, but not before the time of the first two parameters. */
 const nextOf = (source: string): string =>
   `(SELECT CASE WHEN min(due_at) < ? THEN ? ELSE min(due_at) END FROM ${source})`;
+
+type InLane = Pick<RunRow, "tenant_id" | "lane" | "lane_limit">;
+
+export const isLimited = ({ lane, lane_limit }: InLane): boolean =>
+  lane !== null && lane_limit !== null;
+
+const HOUR_MS = 3_600_000;
+
+/**
+ * Queues a held run. Its `due_at` is moved ahead of those of all queued runs, because the run has already
+ * waited, and a caller may be waiting for it. A run that has started before keeps its `due_at`, from which
+ * its deadline is computed.
+ */
+const ADMIT = `status = 'queued', due_at = CASE WHEN claims = 0 THEN due_at - ${HOUR_MS} ELSE due_at END`;
+
+/**
+ * Queues the first held run of a lane, because the run `released` no longer occupies it. The tenant's
+ * queue must be locked: otherwise a concurrent claim could still count `released` and hold another run,
+ * which no later run would admit. Admitting too many runs is harmless, since a claim counts again.
+ */
+export function* admitNext(
+  dialect: Dialect,
+  released: InLane,
+  now: number,
+  dueTimes: DueTimes,
+): Verb<void> {
+  if (!isLimited(released)) return;
+  const next = yield* first<RunQueue>(
+    `UPDATE runs SET ${ADMIT} WHERE id = (SELECT id FROM runs ` +
+      "WHERE tenant_id = ? AND lane = ? AND status = 'held' AND finished_at IS NULL " +
+      `ORDER BY due_at, id LIMIT 1${dialect.skipLocked}) RETURNING tenant_id, app, flow_id`,
+    [released.tenant_id, released.lane],
+  );
+  if (next) addDueTime(dueTimes, next, now);
+}
+
+/** The number of queued, held and running runs of each lane, including those of this batch. */
+export type LaneOccupancy = Map<string, number>;
+
+const keyOf = ({ tenant, limit }: NewRun): string => JSON.stringify([tenant, limit?.lane]);
+
+const IN_LANE = "FROM runs WHERE tenant_id = ? AND lane = ? AND finished_at IS NULL AND status";
+
+/**
+ * False if the lane has reached its limit and `whenFull` is `skip`. Otherwise the run occupies its
+ * lane.
+ */
+export function* admitsRun(occupancy: LaneOccupancy, run: NewRun): Verb<boolean> {
+  const { tenant, limit } = run;
+  if (limit?.whenFull !== "skip") return true;
+  const key = keyOf(run);
+  const occupied =
+    occupancy.get(key) ??
+    (yield* countInLane("IN ('queued', 'held', 'running')", tenant, limit.lane, limit.max));
+  if (occupied < limit.max) occupancy.set(key, occupied + 1);
+  return occupied < limit.max;
+}
+
+/** Counts the runs of a lane with these statuses, up to `max`. */
+function* countInLane(statuses: string, tenant: string, lane: string, max: number): Verb<number> {
+  return (yield* query(`SELECT id ${IN_LANE} ${statuses} LIMIT ?`, [tenant, lane, max])).length;
+}
+
+/**
+ * Whether the lane is below its limit. Runs that are queued for a later time do not count. The
+ * tenant's queue must be locked, so that no worker claims runs in the meantime.
+ */
+export function* canStartNow({ tenant, limit }: NewRun, now: number): Verb<boolean> {
+  if (!limit) return true;
+  const ahead = yield* query(
+    `SELECT id ${IN_LANE} IN ('queued', 'held', 'running') AND (status <> 'queued' OR due_at <= ?) LIMIT ?`,
+    [tenant, limit.lane, now, limit.max],
+  );
+  return ahead.length < limit.max;
+}
+
+type WaitingRun = Pick<
+  RunRow,
+  | "id"
+  | "tenant_id"
+  | "app"
+  | "flow_id"
+  | "status"
+  | "due_at"
+  | "claims"
+  | "started_at"
+  | "event_id"
+  | "gathered_count"
+>;
+
+/**
+ * In `replace` lanes, cancels the runs that wait when a new run arrives, unless they have started
+ * before or the lane has capacity for them. Returns the cancelled runs; the caller counts their bytes.
+ */
+export function* replaceWaiting(
+  dialect: Dialect,
+  newRuns: readonly NewRun[],
+  dueTimes: DueTimes,
+): Verb<WaitingRun[]> {
+  const newest = new Map<string, NewRun>();
+  for (const run of newRuns) if (run.limit?.whenFull === "replace") newest.set(keyOf(run), run);
+  const replaced: WaitingRun[] = [];
+  for (const { id, tenant, limit, at } of newest.values()) {
+    if (!limit) continue;
+    const { lane, max } = limit;
+    // Locked before the running runs are counted: a worker that is claiming one of these commits first.
+    const waiting = yield* query<WaitingRun>(
+      `SELECT id, tenant_id, app, flow_id, status, due_at, claims, started_at, event_id, gathered_count ${IN_LANE} IN ('queued', 'held') ` +
+        `AND id <> ? ORDER BY id${dialect.forUpdate}`,
+      [tenant, lane, id],
+    );
+    waiting.sort((a, b) => a.due_at - b.due_at || (a.id < b.id ? -1 : 1));
+    const capacity = max - (yield* countInLane("= 'running'", tenant, lane, max));
+    const superseded = waiting.slice(capacity).filter(({ claims }) => claims === 0);
+    const error = JSON.stringify(replacedBy(id));
+    for (const { list, params } of inLists(superseded.map(idOf), dialect, 3))
+      yield* execute(
+        `UPDATE runs SET status = 'cancelled', error = ?, finished_at = ?, ${SET_STORED} WHERE id IN ${list}`,
+        [error, at, error.length, ...params],
+      );
+    for (const run of superseded) yield* notifyEnded(run, "cancelled", at);
+    replaced.push(...superseded);
+
+    // Held runs that were locked here are admitted here: a run that ends concurrently skips locked rows.
+    const held = waiting.filter((run) => run.status === "held" && !superseded.includes(run));
+    for (const { list, params } of inLists(held.map(idOf), dialect, 0))
+      yield* execute(`UPDATE runs SET ${ADMIT} WHERE id IN ${list}`, params);
+    for (const run of held) addDueTime(dueTimes, run, at);
+  }
+  return replaced;
+}
+
+const idOf = ({ id }: { id: string }) => id;
+
+const replacedBy = (run: string): RunError => ({
+  code: "superseded",
+  message: `A newer run replaced it while it waited for its concurrency limit: ${run}.`,
+  details: { run },
+});
