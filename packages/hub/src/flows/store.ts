@@ -1,5 +1,4 @@
 /** The verbs of apps, flows, their runs, and the events that start runs. */
-export * from "./matching/store/append-events.ts";
 export * from "./matching/store/breakers.ts";
 export * from "./matching/store/matching.ts";
 export * from "./matching/tables.ts";

@@ -1,5 +1,10 @@
-/** Compares events with triggers after they were stored. See flows/matching/model.ts. */
+/**
+ * Stores events with the verdicts and runs of their triggers, and those of triggers that are compared after
+ * their event was stored. See flows/matching/model.ts.
+ */
 
+import type { StalePlan } from "../../../events/model.ts";
+import { appendToLog } from "../../../events/store/append-events.ts";
 import { notifyChanged } from "../../../events/store/claim-events.ts";
 import { lockTenants, type TenantHead } from "../../../kernel/store/lock-tenants.ts";
 import {
@@ -25,7 +30,10 @@ import type {
   MatchingClaimRef,
   MatchingRef,
   MatchingResult,
+  PlannedRequest,
+  PlannedResult,
   TriggerKey,
+  TrippedTrigger,
 } from "../model.ts";
 import type { PlannedEvent } from "./breakers.ts";
 import { preparePlan, storePlans, verdictBytes } from "./event-plans.ts";
@@ -36,10 +44,10 @@ const writeTriggers = (triggers: readonly TriggerKey[]): string =>
 const readTriggers = (text: string): TriggerKey[] =>
   (JSON.parse(text) as [string, string][]).map(([flow_id, node_id]) => ({ flow_id, node_id }));
 
-export type DeferredEvent = MatchingRef & DeferredMatch;
+type DeferredEvent = MatchingRef & DeferredMatch;
 
 /** Must be called after the runs of these new events were stored: they determine the status of the events. */
-export function* deferMatching(dialect: Dialect, deferred: readonly DeferredEvent[]): Verb<void> {
+function* deferMatching(dialect: Dialect, deferred: readonly DeferredEvent[]): Verb<void> {
   if (deferred.length === 0) return;
   yield* insert(
     "matching_events",
@@ -53,6 +61,56 @@ export function* deferMatching(dialect: Dialect, deferred: readonly DeferredEven
       params,
     );
   yield* notify({ topic: "matching", due: Math.min(...deferred.map(({ until }) => until)) });
+}
+
+/**
+ * Stores the requests of a batch in one transaction, with the verdicts and runs of their events, and returns
+ * one result per request. `quota` is the quota of tenants without their own; null means no quota.
+ */
+export const appendEvents = write(
+  "combined",
+  function* (
+    batch: readonly PlannedRequest[],
+    quota: number | null,
+  ): Verb<(PlannedResult | StalePlan)[]> {
+    const { dialect } = this;
+    const planned: PlannedEvent[] = [];
+    const deferred: DeferredEvent[] = [];
+    const ended: EndedRun[] = [];
+    let tripped: TrippedTrigger[] = [];
+    const outcomes = yield* appendToLog(dialect, batch, quota, {
+      // Without a plan, the events were compared with no trigger.
+      revisionOf: ({ plan }) => plan?.revision,
+      add({ tenant, events, plan }, index) {
+        const event = events[index];
+        const eventPlan = plan?.events[index];
+        if (!event || !eventPlan) return 0;
+        if (eventPlan.deferred) deferred.push({ tenant, id: event.id, ...eventPlan.deferred });
+        const prepared = preparePlan(tenant, event, eventPlan);
+        planned.push(prepared);
+        return verdictBytes(prepared);
+      },
+      *store() {
+        tripped = yield* storePlans(dialect, planned, ended);
+        yield* deferMatching(dialect, deferred);
+      },
+    });
+    yield* countEnded(dialect, ended);
+    return tripped.length === 0
+      ? outcomes
+      : outcomes.map((outcome) => addTripped(outcome, tripped));
+  },
+);
+
+/** Adds each stopped trigger to the result of the request that stored its event. */
+function addTripped(
+  outcome: PlannedResult | StalePlan,
+  tripped: readonly TrippedTrigger[],
+): PlannedResult | StalePlan {
+  if (outcome.outcome !== "stored") return outcome;
+  const ids = new Set(outcome.events.flatMap(({ id, duplicate }) => (duplicate ? [] : [id])));
+  const trippedByRequest = tripped.filter(({ event_id }) => ids.has(event_id));
+  return trippedByRequest.length === 0 ? outcome : { ...outcome, tripped: trippedByRequest };
 }
 
 /** A claim looks at this many tenants at most, so that it takes a bounded time. */
