@@ -88,6 +88,24 @@ test("limits the groups of each tenant and the ids of a report", async () => {
 const flow = ["tenant", "app", "flow"];
 const { signal } = new AbortController();
 
+test("reports the wait for the limit of an origin, then the wait for the response", async () => {
+  const { reports, waits, advance } = open();
+  const end = await waits.enterOrigin(run("r1"), ORIGIN, { signal });
+  const entering = waits.enterOrigin(run("r2"), ORIGIN, { signal });
+  await advance(2_000);
+  expect(reports.at(-1)).toMatchObject([
+    { kind: "response", run_ids: ["r1"] },
+    { kind: "limit", run_ids: ["r2"] },
+  ]);
+  end();
+  const endSecond = await entering;
+  await advance(2_000);
+  expect(reports.at(-1)).toMatchObject([{ kind: "response", run_ids: ["r2"] }]);
+  endSecond();
+  await advance(2_000);
+  expect(reports.at(-1)).toEqual([]);
+});
+
 test("limits the requests of each origin, and lists what waits for which", async () => {
   const limits = createOutboundLimits(6);
   const releases = [];

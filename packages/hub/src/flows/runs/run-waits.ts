@@ -6,7 +6,6 @@
  * Reports the waits in the store, where every process reads them. A report contains only waits that have lasted
  * a while. So a hub whose servers answer reports nothing, and an idle hub sets no timer.
  */
-
 import { createFairSlots, type FairSlots, type Release } from "../../kernel/lib/fair-slots.ts";
 import type { GroupPath } from "../../kernel/lib/shares.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
@@ -20,8 +19,8 @@ export interface RunWaits {
   /** Registers that a run waits; the returned function removes the registration. */
   begin(run: WaitingRun, kind: RunWait["kind"], target: string): () => void;
   /**
-   * Like `OutboundLimits.enter`. Registers what the run waits for: first the limit of the origin, then the
-   * response.
+   * Resolves when a request of the run to the origin may be sent, as `OutboundLimits.enter` does. Registers
+   * that the run waits for the limit of the origin, and then, until the request has ended, for the response.
    */
   enterOrigin(run: WaitingRun, origin: string, options: EnterOptions): Promise<Release>;
   /** The origins with open requests. */
