@@ -24,7 +24,6 @@ import {
 } from "./progress-commit.ts";
 import { observeEnds, observeSteps, type WorkerLoad } from "./run-metrics.ts";
 import { createRunWaits } from "./run-waits.ts";
-import { DEFAULT_RUN_BYTES } from "./step-values.ts";
 
 export interface RunnerOptions
   extends Pick<ExecutionsOptions, "registry" | "loadSecrets" | "loadInput" | "services" | "timers">,
@@ -98,7 +97,7 @@ const DEFAULTS = {
   stepTimeoutMs: 60_000,
   runTimeoutMs: 24 * 3_600_000,
   suspendAfterMs: 1_000,
-  maxRunBytes: DEFAULT_RUN_BYTES,
+  maxRunBytes: 64_000_000,
   metrics: { observeRun() {}, observeStep() {} },
   onError() {},
 };

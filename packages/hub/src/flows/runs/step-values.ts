@@ -87,8 +87,6 @@ export interface RunBudget {
   reserve(bytes: number, field: "input" | "output"): RunError | undefined;
 }
 
-export const DEFAULT_RUN_BYTES = 64_000_000;
-
 /** `used`: the bytes that were stored before the run was claimed. */
 export function createRunBudget(limit: number, used: number): RunBudget {
   let remaining = limit - used;
