@@ -1,7 +1,7 @@
 /** The responses to a webhook: 202 if it is stored, 503 if the store fails or the hub is busy, 500 for other errors. */
 import { expect, it } from "vitest";
 import { createEndpoints } from "./events/admit/endpoints.ts";
-import type { IngestObservation } from "./events/admit/ingest-log.ts";
+import type { IngestObservation } from "./events/admit/observe-ingest.ts";
 import { sources } from "./events/sources/index.ts";
 import { signSample } from "./events/sources/signed-sample.ts";
 import { createMatcher } from "./flows/matching/matcher.ts";

@@ -16,12 +16,11 @@
  * are on disk, or the event is on disk with the note that it is not matched yet.
  */
 
-import type { IncomingRequest } from "./events/admit/incoming-request.ts";
 import { type AcceptedRequest, createIngest, type IngestOptions } from "./events/admit/ingest.ts";
-import { CALLBACK_SOURCE, type IngestObservation } from "./events/admit/ingest-log.ts";
+import { CALLBACK_SOURCE, type IngestObservation } from "./events/admit/observe-ingest.ts";
+import type { CallbackRequest, IncomingRequest } from "./events/admit/receive-request.ts";
 import {
   type AdmitCallbackOptions,
-  type CallbackRequest,
   createAdmitCallback,
 } from "./events/callback/admit-callback.ts";
 import type { AppendRequest, AppendResult, StalePlan } from "./events/model.ts";

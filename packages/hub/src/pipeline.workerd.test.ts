@@ -3,7 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { createEndpoints } from "./events/admit/endpoints.ts";
-import { toIncomingRequest } from "./events/admit/incoming-request.ts";
+import { toIncomingRequest } from "./events/admit/receive-request.ts";
 import { sources } from "./events/sources/index.ts";
 import { signSample } from "./events/sources/signed-sample.ts";
 import { createMatcher } from "./flows/matching/matcher.ts";

@@ -5,7 +5,7 @@
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { connectionDefinitions } from "./connections/settings.ts";
-import { secretVariable } from "./events/admit/secret-variable.ts";
+import { secretVariable } from "./events/admit/source.ts";
 import { eventDefinitions } from "./events/settings.ts";
 import { sources } from "./events/sources/index.ts";
 import { flowDefinitions } from "./flows/settings.ts";

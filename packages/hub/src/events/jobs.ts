@@ -1,6 +1,6 @@
 import type { Job } from "../kernel/jobs/job.ts";
 import { webhookJob } from "./admit/read-webhook.ts";
-import { callbackJob } from "./callback/read-large-callback.ts";
+import { callbackJob } from "./callback/callback-event.ts";
 import { payloadMatchJob, payloadPartJob } from "./inbox/payload-part.ts";
 import { payloadJob } from "./sources/load-payload.ts";
 

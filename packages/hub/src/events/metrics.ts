@@ -1,12 +1,9 @@
 import { isRejection, outcomeLabel } from "../kernel/http/ingest-outcome.ts";
 import { type Metrics, single } from "../kernel/metrics.ts";
 import type { Store } from "../store.ts";
-import { CALLBACK_SOURCE, type IngestObservation } from "./admit/ingest-log.ts";
+import { type IngestObservation, KNOWN_SOURCES } from "./admit/observe-ingest.ts";
 import type { DeliveryOutcome } from "./deliveries/delivery.ts";
 import type { SweepReason } from "./retention/sweeper.ts";
-import { sources } from "./sources/index.ts";
-
-const KNOWN_SOURCES = new Set([...sources.map(({ id }) => id), CALLBACK_SOURCE]);
 
 export interface EventMetrics {
   observe(observation: IngestObservation): void;

@@ -204,3 +204,14 @@ export interface RecentType {
   /** When the newest of these events was received. */
   received_at: number;
 }
+
+/** The token of a callback, with the trigger subscription that uses it. */
+export interface FoundCallbackToken {
+  tenant: string;
+  connection: string;
+  subscription: string;
+  /** Null for the current token, and for a new token that the server has not confirmed. */
+  expires_at: number | null;
+  /** Whether no subscription wants the events any more: the triggers are inactive or removed. */
+  isGone: boolean;
+}

@@ -1,11 +1,17 @@
 /** Events: their admission, the inbox, live streams, deliveries to subscribers, and retention. */
 import type { Rejection } from "../kernel/http/ingest-outcome.ts";
+import { createRateLimit } from "../kernel/http/rate-limit.ts";
+import { DEFAULT_BODY_LIMITS } from "../kernel/lib/limits.ts";
 import { once } from "../kernel/lib/once.ts";
 import type { Kernel, Part } from "../part.ts";
 import type { TokensPart } from "../tokens/part.ts";
-import { type Admission, createAdmission } from "./admit/admission.ts";
+import { createEndpoints } from "./admit/endpoints.ts";
+import { createGithubRanges } from "./admit/github-ranges.ts";
 import type { IngestOptions } from "./admit/ingest.ts";
+import { createIngestObserver, type IngestObserver } from "./admit/observe-ingest.ts";
 import { createSendSample } from "./admit/send-sample.ts";
+import type { AdmitCallbackOptions } from "./callback/admit-callback.ts";
+import { createCallbackTokenCache } from "./callback/callback-token-cache.ts";
 import { createSendTestEvent } from "./callback/send-test-event.ts";
 import { createDeliverer } from "./deliveries/deliverer.ts";
 import { createPostWebhook } from "./deliveries/post-webhook.ts";
@@ -30,6 +36,7 @@ import { createEventStreams } from "./mcp-events/stream.ts";
 import { createSubscriber } from "./mcp-events/subscribe.ts";
 import { createEventMetrics, type EventMetrics } from "./metrics.ts";
 import { startSweeper } from "./retention/sweeper.ts";
+import { sources } from "./sources/index.ts";
 
 export interface EventsPart extends Part {
   inbox: Inbox;
@@ -105,7 +112,7 @@ export function createEventsPart(
       ...testEventRoutes({ store, sendSample, sendTestEvent }),
       ...sourceKindRoutes({
         store,
-        rejections: admission.rejections,
+        listRejections: admission.listRejections,
         tokens: tokens.tokens,
         settings,
       }),
@@ -190,4 +197,72 @@ function createMcpEvents(
       await Promise.all([streams.close(), deliverer.close()]);
     },
   };
+}
+
+/** What checks the requests with webhooks and callbacks, and reports their outcomes. */
+interface Admission extends IngestOptions, AdmitCallbackOptions, IngestObserver {
+  /** Unsubscribes from the notices that invalidate cached tokens. */
+  close(): void;
+}
+
+function createAdmission(
+  kernel: Kernel,
+  { tenancy, metrics }: { tenancy: IngestOptions["tenancy"]; metrics: EventMetrics },
+): Admission {
+  const { store, ports, settings, seal, newId, tenant } = kernel;
+  const { log, timers, runJob } = ports;
+  const { now, monotonic } = timers;
+  const observer = createIngestObserver({
+    log,
+    defer: ports.deferCommit ?? timers.defer,
+    now,
+    count: metrics.observe,
+  });
+  const callbackTokens = createCallbackTokenCache({
+    store,
+    sha256Hex: ports.sha256Hex,
+    now,
+    monotonic,
+  });
+  const newRateLimit = () =>
+    createRateLimit({ failuresPerWindow: settings.rateLimit, now: monotonic });
+  return {
+    endpoints: createEndpoints({
+      sources,
+      store,
+      secrets: settings.secrets,
+      tenant,
+      unseal: seal.unseal,
+      makeHmacKey: ports.makeHmacKey,
+      now,
+      monotonic,
+    }),
+    tenancy,
+    isGithubAddress: settings.githubAddressesOnly ? createIsGithubAddress(kernel) : undefined,
+    rateLimit: newRateLimit(),
+    callbackTokens,
+    tokenRateLimit: newRateLimit(),
+    allowUnsigned: settings.allowUnsigned,
+    runJob,
+    maxValues: (settings.limits ?? DEFAULT_BODY_LIMITS).webhookValues,
+    newId,
+    now,
+    ...observer,
+    close: callbackTokens.close,
+  };
+}
+
+function createIsGithubAddress({ ports, settings }: Kernel): (address: string) => boolean {
+  const ranges = createGithubRanges({
+    apiUrl: settings.github.apiUrl,
+    fetch: ports.fetch,
+    now: ports.timers.monotonic,
+    onError: (error) =>
+      ports.log.warn(
+        { err: error },
+        "GitHub's address list could not be refreshed; the previous list stays in use",
+      ),
+  });
+  void ranges.refresh();
+  return ranges.includes;
 }

@@ -1,6 +1,6 @@
 /** The tokens of callbacks, as hashes. */
 
-import type { FoundCallbackToken } from "../../events/callback/model.ts";
+import type { FoundCallbackToken } from "../../events/model.ts";
 import { type Dialect, first, query, type Value, type Verb } from "../../kernel/store/sql.ts";
 import { read, write } from "../../kernel/store/verb.ts";
 import type { CallbackScope, ConfirmedToken, NewCallbackToken } from "../model.ts";

@@ -18,9 +18,9 @@ import { storeDefinition } from "../../store.ts";
 import { sources } from "../sources/index.ts";
 import { signSample } from "../sources/signed-sample.ts";
 import { createEndpoints } from "./endpoints.ts";
-import type { IncomingRequest } from "./incoming-request.ts";
 import { createIngest, type IngestOptions } from "./ingest.ts";
 import type { WebhookToRead } from "./read-webhook.ts";
+import type { IncomingRequest } from "./receive-request.ts";
 import { makeSigningKey } from "./signatures.ts";
 import type { SourceDefinition } from "./source.ts";
 

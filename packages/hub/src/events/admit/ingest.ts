@@ -10,6 +10,7 @@
  * address.
  */
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
+import { checkContentEncoding, evidenceOfRemoteOrigin } from "../../kernel/http/check-request.ts";
 import { mediaType } from "../../kernel/http/decode.ts";
 import { createHeaderReader } from "../../kernel/http/header-reader.ts";
 import {
@@ -21,13 +22,16 @@ import {
 import { type RateLimit, UNLIMITED } from "../../kernel/http/rate-limit.ts";
 import type { RunJob } from "../../kernel/jobs/job.ts";
 import type { AppendRequest, NewEvent } from "../model.ts";
-import { canBeSigned, checkSignature, checkSignatureHeaders } from "./check-signature.ts";
-import { checkContentType, checkMethod, checkUnsigned } from "./check-webhook.ts";
-import type { Endpoint, Endpoints } from "./endpoints.ts";
-import type { IncomingRequest } from "./incoming-request.ts";
+import {
+  canBeSigned,
+  checkSignature,
+  checkSignatureHeaders,
+  type Endpoint,
+  type Endpoints,
+} from "./endpoints.ts";
 import { readLargeWebhook, readWebhook } from "./read-webhook.ts";
-import { rejectWithoutTenant } from "./reject-without-tenant.ts";
-import type { SourceDefinition, Tenancy } from "./source.ts";
+import type { IncomingRequest } from "./receive-request.ts";
+import { type NoTenant, type SourceDefinition, secretVariable, type Tenancy } from "./source.ts";
 
 export interface IngestOptions {
   endpoints: Endpoints;
@@ -158,7 +162,7 @@ export function createIngest(options: IngestOptions) {
     const owner =
       fixedTenant === undefined ? await tenancy?.resolve(webhook.installation()) : undefined;
     const tenant = fixedTenant ?? owner?.tenant;
-    if (tenant === undefined) return rejectWithoutTenant(owner?.reason ?? "none");
+    if (tenant === undefined) return withoutTenant[owner?.reason ?? "none"];
 
     const received = now();
     const headers = storedHeaders(endpoint, header);
@@ -190,6 +194,80 @@ export function createIngest(options: IngestOptions) {
   };
 }
 
+type GetHeader = (name: string) => string | undefined;
+
+function checkMethod(
+  { method }: IncomingRequest,
+  source: SourceDefinition,
+  header: GetHeader,
+): IngestOutcome | undefined {
+  if (method === "POST") return undefined;
+  if (method === "OPTIONS" && source.handshake) return source.handshake(header);
+  const allow = source.handshake ? "POST, OPTIONS" : "POST";
+  return rejection("method_not_allowed", `Send webhooks with POST, not ${method}.`, { allow });
+}
+
+function checkContentType(source: SourceDefinition, header: GetHeader): Rejection | undefined {
+  const badEncoding = checkContentEncoding(header);
+  if (badEncoding) return badEncoding;
+  const contentType = header("content-type");
+  return source.accepts(mediaType(contentType ?? ""))
+    ? undefined
+    : rejection(
+        "unsupported_media_type",
+        `${source.title} sends ${source.acceptedTypes}, but the content type is ${contentType ? `"${contentType.slice(0, 100)}"` : "missing"}.`,
+      );
+}
+
+/** Decides whether an endpoint without a secret accepts the request. */
+function checkUnsigned(
+  request: IncomingRequest,
+  source: SourceDefinition,
+  allowUnsigned: boolean,
+): Rejection | undefined {
+  if (!allowUnsigned)
+    return rejection(
+      "no_secret",
+      `No secret is configured for ${source.title}, so its webhooks cannot be verified. Set ${secretVariable(source.id)}, or add an endpoint with \`npx signalbox source add ${source.id}\`.`,
+    );
+  const evidence = evidenceOfRemoteOrigin(request);
+  if (evidence === undefined) return undefined;
+  return rejection(
+    "browser_origin",
+    `Without a secret this hub accepts webhooks only from programs on this machine, but ${evidence}. Set ${secretVariable(source.id)} here and at the sender.`,
+  );
+}
+
+/**
+ * `readWebhook` rejects a signed time that is missing or too old. That counts as a failed signature.
+ */
+const isSignatureRejection = (outcome: IngestOutcome): outcome is Rejection =>
+  isRejection(outcome) && /^signature_/.test(outcome.reason);
+
+const CREDENTIALS: readonly string[] = ["authorization", "proxy-authorization", "cookie"];
+
+/** All headers except those with credentials, because jobs must not get credentials. */
+const publicHeaders = (
+  request: IncomingRequest,
+  { scheme }: Endpoint,
+): Record<string, readonly string[]> =>
+  Object.fromEntries(
+    request
+      .headerNames()
+      .filter((name) => !CREDENTIALS.includes(name) && !scheme.credentials.includes(name))
+      .map((name) => [name, request.header(name)]),
+  );
+
+function storedHeaders({ scheme, source }: Endpoint, header: GetHeader): Record<string, string> {
+  const stored: Record<string, string> = {};
+  for (const names of [scheme.headers, source.headers])
+    for (const name of names) {
+      const value = header(name);
+      if (value !== undefined) stored[name] = value;
+    }
+  return stored;
+}
+
 export const tooManyRequests = rejection(
   "rate_limited",
   "This address sends too many requests; send the event again later, or raise SIGNALBOX_RATE_LIMIT.",
@@ -216,35 +294,30 @@ const keyRequired = ({ id, title }: SourceDefinition): Rejection =>
     `On this hub every GitHub account is a tenant, and webhooks from ${title} do not identify one: send them to an endpoint with a key. \`npx signalbox source add ${id} --tenant ACCOUNT_ID\` creates one.`,
   );
 
-/**
- * `readWebhook` rejects a signed time that is missing or too old. That counts as a failed signature.
- */
-const isSignatureRejection = (outcome: IngestOutcome): outcome is Rejection =>
-  isRejection(outcome) && /^signature_/.test(outcome.reason);
+const KEY_HINT =
+  "To receive webhooks of a repository without the App, send them to an endpoint with a key: `npx signalbox source add github --tenant ACCOUNT_ID` creates one.";
 
-const CREDENTIALS: readonly string[] = ["authorization", "proxy-authorization", "cookie"];
-
-/** All headers except those with credentials, because jobs must not get credentials. */
-const publicHeaders = (
-  request: IncomingRequest,
-  { scheme }: Endpoint,
-): Record<string, readonly string[]> =>
-  Object.fromEntries(
-    request
-      .headerNames()
-      .filter((name) => !CREDENTIALS.includes(name) && !scheme.credentials.includes(name))
-      .map((name) => [name, request.header(name)]),
-  );
-
-function storedHeaders(
-  { scheme, source }: Endpoint,
-  header: (name: string) => string | undefined,
-): Record<string, string> {
-  const stored: Record<string, string> = {};
-  for (const names of [scheme.headers, source.headers])
-    for (const name of names) {
-      const value = header(name);
-      if (value !== undefined) stored[name] = value;
-    }
-  return stored;
-}
+/** For webhooks that belong to no tenant, in the mode with one tenant per GitHub account. */
+const withoutTenant: Record<NoTenant, Rejection> = {
+  none: rejection(
+    "unknown_tenant",
+    `The payload names no installation of the GitHub App, so the hub does not know whose event it is. Set the URL as the webhook URL of the App. ${KEY_HINT}`,
+  ),
+  unknown: rejection(
+    "unknown_tenant",
+    `The payload names an installation that this hub does not know. Install the GitHub App, or redeliver the App's event \`installation\`; with GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY the hub looks up installations itself. ${KEY_HINT}`,
+  ),
+  removed: rejection(
+    "unknown_tenant",
+    "The installation was removed. Install the GitHub App again to receive its events.",
+  ),
+  suspended: rejection(
+    "installation_suspended",
+    "The account has suspended the GitHub App. After it is unsuspended, GitHub can redeliver this webhook.",
+  ),
+  unavailable: rejection(
+    "github_unavailable",
+    "The installation is unknown, and GitHub did not answer the hub's request for it. Redeliver the webhook later.",
+    { retryAfter: 30 },
+  ),
+};

@@ -2,20 +2,17 @@
  * Reads the events of a webhook whose signature is valid. Large bodies are read by a job, so that they do
  * not block the event loop; the result is the same.
  */
-
 import { MAX_ID, MAX_TYPE } from "@signalbox/contract/event-limits.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { textProblem } from "../../kernel/http/check-text.ts";
 import { createHeaderReader } from "../../kernel/http/header-reader.ts";
 import { type IngestOutcome, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
-import { defineJob, type RunJob } from "../../kernel/jobs/job.ts";
+import { defineJob, type RunJob, type ValueJob } from "../../kernel/jobs/job.ts";
 import type { Summary } from "../model.ts";
 import { sources } from "../sources/index.ts";
-import { checkSentAt } from "./check-signature.ts";
-import type { VerifiedRequest } from "./extractor.ts";
-import { READ_TIMEOUT_MS, READ_WAIT_MS, rejectUnread } from "./reject-unread.ts";
-import { sanitizeSummary } from "./sanitize-summary.ts";
-import type { DecodedEvent, Installation, SourceDefinition } from "./source.ts";
+import { sanitizeSummary } from "../sources/summary.ts";
+import { checkSentAt } from "./endpoints.ts";
+import type { DecodedEvent, Installation, SourceDefinition, VerifiedRequest } from "./source.ts";
 
 type ReadEvent = Pick<DecodedEvent, "type" | "externalId" | "part" | "headers"> & {
   summary: Summary;
@@ -99,16 +96,34 @@ export async function readLargeWebhook(
   webhook: WebhookToRead,
   { bytes, queue }: { bytes: Uint8Array; queue: string },
 ): Promise<ReadWebhook | IngestOutcome> {
-  const result = await webhookJob.request(
+  const read = await readInJob(webhookJob, runJob, { ...webhook, data: bytes }, queue);
+  if ("outcome" in read) return read;
+  const { events, installation, skipsQuota } = read;
+  return { events, installation: () => installation ?? undefined, skipsQuota: () => skipsQuota };
+}
+
+/** The maximum time that a large body waits in the queue of the workers. */
+const READ_WAIT_MS = 10_000;
+/** The maximum time in which a job reads a large body. */
+const READ_TIMEOUT_MS = 10_000;
+
+/** Reads a large body by a job. Returns a rejection if the job cannot read it within its limits. */
+export async function readInJob<Input extends object, Output>(
+  job: ValueJob<Input, Output>,
+  runJob: RunJob,
+  request: Input & { data: Uint8Array },
+  queue: string,
+): Promise<Output | Rejection> {
+  const result = await job.request(
     runJob,
-    { ...webhook, data: bytes, timeoutMs: READ_TIMEOUT_MS },
+    { ...request, timeoutMs: READ_TIMEOUT_MS },
     { tenant: queue, signal: new AbortController().signal, maxWaitMs: READ_WAIT_MS },
   );
-  if ("error" in result) return rejectUnread(result);
-  const { output } = result;
-  if ("outcome" in output) return output;
-  const { events, installation, skipsQuota } = output;
-  return { events, installation: () => installation ?? undefined, skipsQuota: () => skipsQuota };
+  if (!("error" in result)) return result.output;
+  const problem = `Reading the body ${result.message}`;
+  return result.error === "code_timeout"
+    ? rejection("busy", `${problem}. Send the event again later.`, { retryAfter: 10 })
+    : rejection("body_too_large", `${problem}. Send less in one request.`);
 }
 
 /** Checks the type and the delivery id. */

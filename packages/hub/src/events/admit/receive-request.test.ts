@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
 import { parseNetworks } from "../../kernel/http/addresses.ts";
-import type { CallbackRequest } from "../callback/admit-callback.ts";
-import type { IncomingRequest } from "./incoming-request.ts";
+import type { CallbackRequest, IncomingRequest } from "./receive-request.ts";
 import {
   createReceiveRequest,
   isIngestPath,

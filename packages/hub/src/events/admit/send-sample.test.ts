@@ -9,8 +9,8 @@ import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";
 import { sources } from "../sources/index.ts";
 import { createEndpoints } from "./endpoints.ts";
-import type { IncomingRequest } from "./incoming-request.ts";
 import { createIngest } from "./ingest.ts";
+import type { IncomingRequest } from "./receive-request.ts";
 import { createSendSample } from "./send-sample.ts";
 
 const START = Date.UTC(2026, 0, 5);

@@ -11,7 +11,7 @@ import type { Store } from "../../store.ts";
 import type { SourceEndpoint } from "../endpoints/model.ts";
 import { encodeSample, makeSample } from "../sources/signed-sample.ts";
 import type { Endpoint, Endpoints } from "./endpoints.ts";
-import type { IncomingRequest } from "./incoming-request.ts";
+import type { IncomingRequest } from "./receive-request.ts";
 import type { SourceDefinition } from "./source.ts";
 
 interface SampleRequest {

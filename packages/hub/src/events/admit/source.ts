@@ -1,8 +1,9 @@
 /**
- * The definition of a webhook sender. To add a sender, write a file in sources/ and add a line to
- * sources/index.ts; the tests in sources/sources.test.ts then sign and forge its sample.
+ * The definition of a webhook sender, and the extractors with which it reads a request. To add a sender, write
+ * a file in sources/ and add a line to sources/index.ts; the tests in sources/sources.test.ts then sign and
+ * forge its sample.
  */
-import type { JsonObject } from "@signalbox/rules/json.ts";
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import type { z } from "zod";
 import { decodeObject } from "../../kernel/http/decode.ts";
 import {
@@ -11,9 +12,40 @@ import {
   type Rejection,
   rejection,
 } from "../../kernel/http/ingest-outcome.ts";
+import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 import type { Summary } from "../model.ts";
-import type { Extractor, ParsedRequest, VerifiedRequest } from "./extractor.ts";
 import type { SignatureScheme } from "./signatures.ts";
+
+/** A request whose signature is valid. */
+export interface VerifiedRequest {
+  contentType: string;
+  /** The value of a header, or undefined. A repeated header is rejected after decoding. */
+  header(name: string): string | undefined;
+  /** The names of all headers, in lower case. */
+  headerNames(): Iterable<string>;
+  bytes: Uint8Array;
+  config: Record<string, unknown>;
+  /** The maximum number of JSON values in the body; undefined if the body is small. */
+  maxValues?: number;
+}
+
+/** A verified request with its parsed body. */
+export interface ParsedRequest extends VerifiedRequest {
+  body: JsonObject;
+}
+
+/** Reads one value, such as a delivery id or an event type, from a verified request. */
+export interface Extractor {
+  /** Names the value in the error message when it is missing. */
+  describe: string;
+  reason: "missing_header" | "missing_field";
+  find(request: ParsedRequest): Extracted | undefined;
+}
+
+interface Extracted {
+  text: string;
+  in: "header" | "field";
+}
 
 /** One event of a request. */
 export interface DecodedEvent {
@@ -68,6 +100,10 @@ interface SecretSetup {
   /** Where to paste the URL, and where to paste or copy the secret. */
   setup: string;
 }
+
+/** The environment variable with the secrets of a source. */
+export const secretVariable = (source: string): string =>
+  `${source.toUpperCase().replaceAll("-", "_")}_WEBHOOK_SECRET`;
 
 export interface SourceDefinition {
   id: string;
@@ -227,3 +263,62 @@ const rejectMissing = (extractor: Extractor | undefined): Rejection =>
     extractor?.reason ?? "missing_field",
     `The webhook lacks ${extractor?.describe ?? "a type"}.`,
   );
+
+/** An empty id or type counts as missing. */
+const toExtracted = (text: string | undefined, where: Extracted["in"]): Extracted | undefined =>
+  text ? { text, in: where } : undefined;
+
+export const header = (name: string): Extractor => ({
+  describe: `the header ${name}`,
+  reason: "missing_header",
+  find: (request) => toExtracted(request.header(name.toLowerCase()), "header"),
+});
+
+/** Reads a field of the body by its path, such as `event.type`. */
+export const field = (path: string): Extractor => ({
+  describe: `the field ${path}`,
+  reason: "missing_field",
+  find(request) {
+    const value = valueAt(request.body, path);
+    const isText = typeof value === "string" || typeof value === "number";
+    return isText ? toExtracted(String(value), "field") : undefined;
+  },
+});
+
+/** Returns the result of the first extractor that finds a value. */
+export const either = (...extractors: [Extractor, ...Extractor[]]): Extractor => ({
+  describe: extractors.map((extractor) => extractor.describe).join(" or "),
+  reason: extractors[0].reason,
+  find(request) {
+    for (const extractor of extractors) {
+      const value = extractor.find(request);
+      if (value) return value;
+    }
+    return undefined;
+  },
+});
+
+export const fixed = (value: string): Extractor => ({
+  describe: `the value ${value}`,
+  reason: "missing_field",
+  find: () => toExtracted(value, "field"),
+});
+
+/** Caches split paths, because nearly all paths are constants of the source definitions. */
+const splitPaths = new BoundedMap<string, readonly string[]>(2_000);
+
+/** Returns the value at a path such as `event.type` or `pages.0.title`. */
+export function valueAt(body: Json | undefined, path: string): Json | undefined {
+  let names = splitPaths.get(path);
+  if (!names) {
+    names = path.split(".");
+    splitPaths.set(path, names);
+  }
+  let value: Json | undefined = body;
+  for (const name of names) {
+    if (Array.isArray(value)) value = /^\d+$/.test(name) ? value[Number(name)] : undefined;
+    else if (isObject(value)) value = Object.hasOwn(value, name) ? value[name] : undefined;
+    else return undefined;
+  }
+  return value;
+}

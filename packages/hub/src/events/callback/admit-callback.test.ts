@@ -4,11 +4,8 @@ import { testRunJob } from "../../flows/test-run-job.ts";
 import { isRejection, rejection, toAnswer } from "../../kernel/http/ingest-outcome.ts";
 import { createRateLimit, REQUESTS_PER_FAILURE, UNLIMITED } from "../../kernel/http/rate-limit.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
-import {
-  type AdmitCallbackOptions,
-  type CallbackRequest,
-  createAdmitCallback,
-} from "./admit-callback.ts";
+import type { CallbackRequest } from "../admit/receive-request.ts";
+import { type AdmitCallbackOptions, createAdmitCallback } from "./admit-callback.ts";
 import type { CallbackToken } from "./callback-token-cache.ts";
 
 const TOKEN: CallbackToken = {

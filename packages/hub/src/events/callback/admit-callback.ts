@@ -15,14 +15,10 @@ import { isRejection, type Rejection, rejection } from "../../kernel/http/ingest
 import type { RateLimit } from "../../kernel/http/rate-limit.ts";
 import type { RunJob } from "../../kernel/jobs/job.ts";
 import { bearerToken, TOKEN_TOO_LONG } from "../../kernel/lib/bearer-token.ts";
-import type { IncomingRequest } from "../admit/incoming-request.ts";
 import { type AcceptedRequest, tooManyRequests } from "../admit/ingest.ts";
-import { toEvent } from "./callback-event.ts";
+import type { CallbackRequest } from "../admit/receive-request.ts";
+import { parseCallback, readLargeCallback, toEvent } from "./callback-event.ts";
 import type { CallbackToken, CallbackTokenCache } from "./callback-token-cache.ts";
-import { parseCallback } from "./parse-callback.ts";
-import { readLargeCallback } from "./read-large-callback.ts";
-
-export type CallbackRequest = Pick<IncomingRequest, "method" | "address" | "header" | "body">;
 
 export interface AdmitCallbackOptions {
   callbackTokens: Pick<CallbackTokenCache, "find">;

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { sha256Hex } from "../../kernel/lib/hmac.ts";
 import { StoreFailed } from "../../kernel/lib/wrap-store-errors.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
+import type { FoundCallbackToken } from "../model.ts";
 import { CALLBACK_TOKEN_PREFIX, createCallbackTokenCache } from "./callback-token-cache.ts";
-import type { FoundCallbackToken } from "./model.ts";
 
 const TOKEN = CALLBACK_TOKEN_PREFIX + "a".repeat(43);
 const OTHER_TOKEN = CALLBACK_TOKEN_PREFIX + "b".repeat(43);

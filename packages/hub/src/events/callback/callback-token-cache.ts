@@ -3,7 +3,7 @@ import type { Sha256Hex } from "../../kernel/lib/hmac.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
 import { wrapStoreErrors } from "../../kernel/lib/wrap-store-errors.ts";
 import type { Store } from "../../store.ts";
-import type { FoundCallbackToken } from "./model.ts";
+import type { FoundCallbackToken } from "../model.ts";
 
 export const CALLBACK_TOKEN_PREFIX = "sbcb_";
 

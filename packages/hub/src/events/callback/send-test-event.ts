@@ -13,8 +13,7 @@ import { utf8 } from "../../kernel/lib/bytes.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Store } from "../../store.ts";
 import type { AppendRequest, AppendResult } from "../model.ts";
-import { toEvent } from "./callback-event.ts";
-import { parseCallback } from "./parse-callback.ts";
+import { parseCallback, toEvent } from "./callback-event.ts";
 
 interface TestEventRequest {
   tenant: string;

@@ -7,9 +7,9 @@ import type { TokenLookup } from "../../kernel/access/granted-scopes.ts";
 import { iso } from "../../kernel/http/paging.ts";
 import { implement, type Route } from "../../kernel/http/route.ts";
 import type { Store } from "../../store.ts";
-import type { RejectionCounts } from "../admit/rejection-counts.ts";
-import { secretVariable } from "../admit/secret-variable.ts";
+import type { IngestObserver } from "../admit/observe-ingest.ts";
 import type { SourceDefinition } from "../admit/source.ts";
+import { secretVariable } from "../admit/source.ts";
 import { githubSampleTypes } from "../sources/github-sample.ts";
 import { sources } from "../sources/index.ts";
 
@@ -17,7 +17,7 @@ const RECENT_EVENTS = 1_000;
 
 export interface SourceKindRoutes {
   store: Pick<Store, "listRecentTypes">;
-  rejections: Pick<RejectionCounts, "list">;
+  listRejections: IngestObserver["listRejections"];
   tokens: TokenLookup;
   settings: {
     tenancy: "single" | "github";
@@ -38,7 +38,7 @@ function verificationOf(
 
 export const sourceKindRoutes = ({
   store,
-  rejections,
+  listRejections,
   tokens,
   settings,
 }: SourceKindRoutes): Route[] => [
@@ -74,7 +74,7 @@ export const sourceKindRoutes = ({
   }),
   implement(sourceKindApi.countRejections, async ({ access }) => {
     await assertForAllTenants(tokens, access);
-    const items = rejections.list().map((counted) => ({
+    const items = listRejections().map((counted) => ({
       ...counted,
       last_at: iso(counted.last_at),
     }));

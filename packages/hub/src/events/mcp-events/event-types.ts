@@ -14,7 +14,7 @@ import {
   toEventFilter,
 } from "../deliveries/event-filter.ts";
 import type { EventRow } from "../model.ts";
-import { githubTypes } from "../sources/github-types.ts";
+import { githubTypes } from "../sources/github.ts";
 import { sources } from "../sources/index.ts";
 import { EventsError } from "./events-error.ts";
 import { argumentsSchema, payloadSchema } from "./protocol.ts";

@@ -2,8 +2,8 @@
 import { decodeJson, decodeObject, decodeText } from "../../kernel/http/decode.ts";
 import { type IngestOutcome, isRejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import { type TextRange, toByteRanges } from "../../kernel/lib/json-text.ts";
-import type { VerifiedRequest } from "../admit/extractor.ts";
 import { bearer } from "../admit/signatures.ts";
+import type { VerifiedRequest } from "../admit/source.ts";
 import { type DecodedEvent, defineSource } from "../admit/source.ts";
 import {
   attributesFrom,
@@ -14,8 +14,7 @@ import {
   structuredForm,
 } from "./cloudevents-format.ts";
 import { jsonElements } from "./json-elements.ts";
-import { pickText } from "./pick.ts";
-import { summarizePlain } from "./plain-summary.ts";
+import { pickText, summarizePlain } from "./summary.ts";
 
 const MAX_BATCH = 100;
 

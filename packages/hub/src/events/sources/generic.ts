@@ -4,22 +4,22 @@
  */
 import { z } from "zod";
 import {
-  type Extractor,
-  either,
-  field,
-  fixed,
-  header,
-  type ParsedRequest,
-} from "../admit/extractor.ts";
-import {
   bearer,
   firstOf,
   hmacSha256,
   type SignatureScheme,
   sharedToken,
 } from "../admit/signatures.ts";
-import { defineSource } from "../admit/source.ts";
-import { summarizePlain } from "./plain-summary.ts";
+import {
+  defineSource,
+  type Extractor,
+  either,
+  field,
+  fixed,
+  header,
+  type ParsedRequest,
+} from "../admit/source.ts";
+import { summarizePlain } from "./summary.ts";
 
 const headerName = z
   .string()

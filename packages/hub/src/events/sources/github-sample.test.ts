@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { summarizeGithub } from "./github.ts";
 import { githubSample, githubSampleTypes } from "./github-sample.ts";
-import { summarizeGithub } from "./github-summary.ts";
 
 describe("a GitHub sample", () => {
   it("is an opened issue by default", () => {

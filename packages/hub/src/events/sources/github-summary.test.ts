@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { summarizeGithub } from "./github-summary.ts";
+import { summarizeGithub } from "./github.ts";
 
 // `require` instead of `import`, because the inferred type would be megabytes long.
 const require = createRequire(import.meta.url);

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { expect, it } from "vitest";
-import { githubTypes } from "./github-types.ts";
+import { githubTypes } from "./github.ts";
 
 const examples = createRequire(import.meta.url)(
   "@octokit/webhooks-examples/api.github.com/index.json",

@@ -4,9 +4,8 @@
  * have both tokens; one valid token is enough.
  */
 
-import { either, field, header, valueAt } from "../admit/extractor.ts";
 import { anyOf, sharedToken, standardSignature } from "../admit/signatures.ts";
-import { defineSource } from "../admit/source.ts";
+import { defineSource, either, field, header, valueAt } from "../admit/source.ts";
 import {
   firstFound,
   firstLine,
@@ -16,7 +15,7 @@ import {
   pickUrl,
   shortRef,
   type TextPicker,
-} from "./pick.ts";
+} from "./summary.ts";
 
 /** The fields with the commented object or, for other events, with the object of the event. */
 const subjects = ["merge_request", "issue", "work_item", "snippet", "object_attributes"];

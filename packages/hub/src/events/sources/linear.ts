@@ -2,10 +2,10 @@
  * https://linear.app/developers/webhooks. Linear treats every status but 200 as a failure. It does not
  * sign the delivery id, so the signed time of sending protects against replays.
  */
-import { either, field, header } from "../admit/extractor.ts";
+
 import { hmacSha256 } from "../admit/signatures.ts";
-import { defineSource } from "../admit/source.ts";
-import { firstLine, pickNumber, pickText, pickUrl } from "./pick.ts";
+import { defineSource, either, field, header } from "../admit/source.ts";
+import { firstLine, pickNumber, pickText, pickUrl } from "./summary.ts";
 
 /**
  * The paths of the issue: the data itself, or a field of a comment, an agent session or a

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { secretVariable } from "../admit/secret-variable.ts";
+import { secretVariable } from "../admit/source.ts";
 import { sources } from "./index.ts";
 
 const guide = readFileSync(new URL("../../../../../docs/webhooks.md", import.meta.url), "utf8");

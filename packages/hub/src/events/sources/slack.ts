@@ -3,10 +3,9 @@
  * expects a 200 within three seconds and shows the response to a command to the user who sent it.
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { type Extractor, either, field } from "../admit/extractor.ts";
 import { slackSignature } from "../admit/signatures.ts";
-import { defineSource, type Sample } from "../admit/source.ts";
-import { firstLine, joined, pickText } from "./pick.ts";
+import { defineSource, type Extractor, either, field, type Sample } from "../admit/source.ts";
+import { firstLine, joined, pickText } from "./summary.ts";
 
 const slashCommand: Extractor = {
   describe: "the field command",

@@ -3,10 +3,10 @@
  * name the headers `svix-…` instead of `webhook-…`. If a request has both sets, its `webhook-…`
  * headers are verified.
  */
-import { type Extractor, either, field, fixed, header } from "../admit/extractor.ts";
+
 import { firstOf, standardSignature, svixSignature } from "../admit/signatures.ts";
-import { defineSource } from "../admit/source.ts";
-import { summarizePlain } from "./plain-summary.ts";
+import { defineSource, type Extractor, either, field, fixed, header } from "../admit/source.ts";
+import { summarizePlain } from "./summary.ts";
 
 const [webhookId, svixId] = [header("webhook-id"), header("svix-id")];
 const anyId = either(webhookId, svixId);

@@ -1,8 +1,8 @@
 /** https://docs.stripe.com/webhooks: snapshot events contain their object, thin events a reference. */
-import { field } from "../admit/extractor.ts";
+
 import { stripeSignature } from "../admit/signatures.ts";
-import { defineSource } from "../admit/source.ts";
-import { firstLine, pickText, pickUrl } from "./pick.ts";
+import { defineSource, field } from "../admit/source.ts";
+import { firstLine, pickText, pickUrl } from "./summary.ts";
 
 const inObject = (...names: string[]) => names.map((name) => `data.object.${name}`);
 

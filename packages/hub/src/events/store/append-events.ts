@@ -27,8 +27,7 @@ import {
 } from "../../kernel/store/sql.ts";
 import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../model.ts";
 import { eventTables } from "../tables.ts";
-import { packCheckResult } from "./event-rows.ts";
-import { eventRowBytes } from "./stored-size.ts";
+import { eventRowBytes, packCheckResult } from "./event-rows.ts";
 
 interface EventPosition {
   id: string;

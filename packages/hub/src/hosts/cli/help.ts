@@ -1,5 +1,5 @@
 /** Formats the text of `--help`: a command's options, and the settings that it reads. */
-import { secretVariable } from "../../events/admit/secret-variable.ts";
+import { secretVariable } from "../../events/admit/source.ts";
 import { sources } from "../../events/sources/index.ts";
 import { definitions, type SettingName } from "../../settings.ts";
 import { version } from "../version.ts";

@@ -4,9 +4,9 @@
  * migrated. When a tenant is deleted, its data in these tables is deleted too.
  */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { sanitizeSummary } from "../../events/admit/sanitize-summary.ts";
 import type { NewEvent } from "../../events/model.ts";
 import { github } from "../../events/sources/github.ts";
+import { sanitizeSummary } from "../../events/sources/summary.ts";
 import type { ObjectStorage } from "../../kernel/backends/durable-object.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import type { Store } from "../../store.ts";

@@ -2,8 +2,7 @@
 import type { DurableObjectState } from "cloudflare:workers";
 import script from "signalbox:isolated-programs";
 import engine from "@jitl/quickjs-wasmfile-release-sync/wasm";
-import { toIncomingRequest } from "../../events/admit/incoming-request.ts";
-import { isIngestPath } from "../../events/admit/receive-request.ts";
+import { isIngestPath, toIncomingRequest } from "../../events/admit/receive-request.ts";
 import { eventJobs } from "../../events/jobs.ts";
 import { isLivePath, isSocketPath } from "../../events/live/live-streams.ts";
 import { createFlowJobs } from "../../flows/jobs.ts";

@@ -8,11 +8,14 @@
  * values, never promises: in a Worker, a request cannot await a promise of another request.
  */
 
-import { checkSignature } from "../../events/admit/check-signature.ts";
-import { createEndpoints } from "../../events/admit/endpoints.ts";
-import { toIncomingRequest } from "../../events/admit/incoming-request.ts";
+import { checkSignature, createEndpoints } from "../../events/admit/endpoints.ts";
 import { readWebhook } from "../../events/admit/read-webhook.ts";
-import { isIngestPath, TRIGGER_CALLBACK, WEBHOOKS } from "../../events/admit/receive-request.ts";
+import {
+  isIngestPath,
+  TRIGGER_CALLBACK,
+  toIncomingRequest,
+  WEBHOOKS,
+} from "../../events/admit/receive-request.ts";
 import { sources } from "../../events/sources/index.ts";
 import { EVERY_TENANT } from "../../kernel/access/scopes.ts";
 import { createSessionCookie } from "../../kernel/access/session-cookie.ts";

@@ -11,7 +11,7 @@ import {
 } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { incompleteBody } from "../../events/admit/incoming-request.ts";
+import { incompleteBody } from "../../events/admit/receive-request.ts";
 import { type Rejection, rejection, toAnswer } from "../../kernel/http/ingest-outcome.ts";
 import { SettingsError } from "../../kernel/settings.ts";
 import { BODY_ABORTED } from "./read-body.ts";

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { incompleteBody, tooLarge } from "../../events/admit/incoming-request.ts";
+import { incompleteBody, tooLarge } from "../../events/admit/receive-request.ts";
 import type { BodyBudget } from "../../kernel/http/body-budget.ts";
 import type { Rejection } from "../../kernel/http/ingest-outcome.ts";
 import { GrowingBytes } from "./growing-bytes.ts";

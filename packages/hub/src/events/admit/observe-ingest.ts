@@ -1,16 +1,18 @@
-/**
- * Logs webhooks and callbacks. Requests with the same source and outcome share a line if they end in the
- * same iteration of the event loop: during a burst, or a flood of forged requests, logging must not
- * become the slowest part of the hub.
- */
-
+/** Observes webhooks and callbacks: logs their outcomes, and counts rejections. */
 import type { IngestOutcome } from "../../kernel/http/ingest-outcome.ts";
 import type { Log } from "../../kernel/lib/log.ts";
 import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
 import type { AppendRequest } from "../model.ts";
+import { sources } from "../sources/index.ts";
 
 /** The `source` of callbacks in the log and the metrics. */
 export const CALLBACK_SOURCE = "callback";
+
+/** A client can put any text into the URL as the source. */
+export const KNOWN_SOURCES: ReadonlySet<string> = new Set([
+  ...sources.map(({ id }) => id),
+  CALLBACK_SOURCE,
+]);
 
 /** A webhook or a callback, and its outcome. */
 export interface IngestObservation {
@@ -24,7 +26,49 @@ export interface IngestObservation {
   error?: unknown;
 }
 
-export function createIngestLog(log: Log, defer: (work: () => void) => void) {
+interface RejectionCount {
+  source: string;
+  reason: string;
+  count: number;
+  last_at: number;
+  /** The message of the last rejection. */
+  detail: string;
+}
+
+export interface IngestObserver {
+  /** Called once for each webhook and each callback. */
+  observe(observation: IngestObservation): void;
+  listRejections(): RejectionCount[];
+}
+
+export interface IngestObserverOptions {
+  log: Log;
+  /** Schedules the log lines. */
+  defer: (work: () => void) => void;
+  now: () => number;
+  /** Counts each observation in the metrics. */
+  count: (observation: IngestObservation) => void;
+}
+
+export function createIngestObserver(options: IngestObserverOptions): IngestObserver {
+  const { log, defer, now, count } = options;
+  const logRequest = createIngestLog(log, defer);
+  const rejections = createRejectionCounts(now);
+  return {
+    observe(observation) {
+      count(observation);
+      rejections.observe(observation);
+      logRequest(observation);
+    },
+    listRejections: rejections.list,
+  };
+}
+
+/**
+ * Requests with the same source and outcome share a line if they end in the same iteration of the event loop:
+ * during a burst, or a flood of forged requests, logging must not become the slowest part of the hub.
+ */
+function createIngestLog(log: Log, defer: (work: () => void) => void) {
   let groups = new Map<string, IngestObservation[]>();
 
   const flush = () => {
@@ -73,4 +117,20 @@ function detailsOf({ source, outcome, appendRequest }: IngestObservation): Recor
   const { type, action, repo } = event;
   const details = { tenant: appendRequest.tenant, event: outcome.id, type, action, repo };
   return source === CALLBACK_SOURCE ? { ...details, connection: event.source } : details;
+}
+
+/** Counts rejections by source and reason. Unknown sources are counted together, as an empty source. */
+function createRejectionCounts(now: () => number) {
+  const counts = new Map<string, RejectionCount>();
+  return {
+    observe({ source: requested, outcome }: IngestObservation): void {
+      if (outcome.outcome !== "rejected") return;
+      const source = KNOWN_SOURCES.has(requested) ? requested : "";
+      const { reason, detail } = outcome;
+      const key = `${source} ${reason}`;
+      const count = (counts.get(key)?.count ?? 0) + 1;
+      counts.set(key, { source, reason, count, last_at: now(), detail });
+    },
+    list: (): RejectionCount[] => [...counts.values()].sort((a, b) => b.last_at - a.last_at),
+  };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { valueAt } from "./extractor.ts";
+import { valueAt } from "./source.ts";
 
 describe("valueAt", () => {
   const body = { a: { b: [{ c: 1 }, "x"] }, "0": "zero" };
