@@ -46,8 +46,6 @@ export interface EventRow extends Summary {
   trigger_status: TriggerStatus | null;
   /** When the latest of these runs started. */
   last_triggered_at: number | null;
-  /** Always null: `outcome` in the API is derived from `trigger_status`. */
-  outcome: string | null;
   claimed_by: string | null;
   /** The end of the claim. If `claimed_by` is null, the event cannot be claimed before this time. */
   claimed_until: number | null;

@@ -20,7 +20,6 @@ const event: EventRow = {
   note: "a note",
   trigger_status: null,
   last_triggered_at: null,
-  outcome: null,
   claimed_by: null,
   claimed_until: null,
   attempts: 0,

@@ -8,6 +8,7 @@ const INTERNAL = [
   "pack",
   "pack_at",
   "meta_size",
+  "outcome",
   "quota_exempt",
   "triggers_rev",
   "stored",
@@ -52,12 +53,13 @@ export const toEvent = (row: StoredRow): EventRow => ({
   note: row.note,
   trigger_status: row.trigger_status,
   last_triggered_at: row.last_triggered_at,
-  outcome: row.outcome,
   claimed_by: row.claimed_by,
   claimed_until: row.claimed_until === 0 ? null : row.claimed_until,
   attempts: row.attempts,
   check_result: unpackCheckResult(row.check_result),
 });
+
+// The bytes of an event in the database, as `tenants.bytes` sums them.
 
 /** Pages of rows and indexes are not full. */
 export const PER_FULL_BYTE = 1.15;

@@ -107,7 +107,6 @@ export function newRow(event: NewEvent, seq: number, tenant = "acme"): EventRow 
     note: null,
     trigger_status: null,
     last_triggered_at: null,
-    outcome: null,
     claimed_by: null,
     claimed_until: null,
     attempts: 0,
