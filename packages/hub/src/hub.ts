@@ -8,6 +8,7 @@ import { createAutomationsPart } from "./automations/part.ts";
 import { createConnectionsPart } from "./connections/part.ts";
 import { createReceiveRequest, type ReceiveRequest } from "./events/admit/receive-request.ts";
 import type { LiveStreams } from "./events/live/live-streams.ts";
+import { createMcpEventsPart } from "./events/mcp-events/part.ts";
 import { createEventsPart } from "./events/part.ts";
 import { createMatchingPart } from "./flows/matching/part.ts";
 import { createFlowsPart, migrateFlows } from "./flows/part.ts";
@@ -67,6 +68,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     replay: (tenant, event) => matching.explainer.replay(tenant, event),
     followRun: (...request) => flows.followRun(...request),
   });
+  const mcpEvents = createMcpEventsPart(kernel, tokens, events);
   const matching = createMatchingPart(kernel, events.inbox);
   const pipeline = createPipelinePart(kernel, events, matching);
   const connections = createConnectionsPart(kernel, append);
@@ -79,7 +81,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const automations = createAutomationsPart(kernel, matching, connections, flows);
   const mcp = createMcpPart(kernel, tokens, {
     apps: flows.appServers,
-    offering: [events, matching, automations],
+    offering: [events, mcpEvents, matching, automations],
   });
   const parts: readonly Part[] = [
     { close: store.close },
@@ -88,6 +90,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     createPeoplePart(kernel, people, tokens.sessions),
     tenants,
     events,
+    mcpEvents,
     createRedeliveryPart(kernel, tokens, github),
     matching,
     pipeline,

@@ -7,8 +7,8 @@ import { callbackTokensContract } from "./connections/store/contract/callback-to
 import { connectionsContract } from "./connections/store/contract/connections.ts";
 import { grantsContract } from "./connections/store/contract/grants.ts";
 import { triggerSubscriptionsContract } from "./connections/store/contract/trigger-subscriptions.ts";
-import { subscriptionsContract } from "./events/deliveries/store.contract.ts";
 import { sourcesContract } from "./events/endpoints/store.contract.ts";
+import { subscriptionsContract } from "./events/mcp-events/store.contract.ts";
 import { retentionClockContract } from "./events/retention/store.contract.ts";
 import { appendContract } from "./events/store/contract/append.ts";
 import { batchContract } from "./events/store/contract/batch.ts";

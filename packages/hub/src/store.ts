@@ -4,6 +4,7 @@
  * every backend.
  */
 import * as connections from "./connections/store.ts";
+import * as mcpEvents from "./events/mcp-events/store.ts";
 import * as events from "./events/store.ts";
 import * as flows from "./flows/store.ts";
 import type { Engine } from "./kernel/store/engine.ts";
@@ -21,6 +22,7 @@ export const storeDefinition = {
   ...tokens,
   ...oauth,
   ...tenants,
+  ...mcpEvents,
   ...events,
   ...people,
   ...redelivery,

@@ -2,7 +2,6 @@ import { isRejection, outcomeLabel } from "../kernel/http/ingest-outcome.ts";
 import { type Metrics, single } from "../kernel/metrics.ts";
 import type { Store } from "../store.ts";
 import { type IngestObservation, KNOWN_SOURCES } from "./admit/observe-ingest.ts";
-import type { DeliveryOutcome } from "./deliveries/delivery.ts";
 import type { SweepReason } from "./retention/sweeper.ts";
 
 export interface EventMetrics {
@@ -11,7 +10,6 @@ export interface EventMetrics {
   observeBatch(size: number): void;
   /** Counts events that retention has deleted. */
   countSwept(reason: SweepReason, count: number): void;
-  countDelivery(outcome: DeliveryOutcome): void;
 }
 
 export interface EventGauges {
@@ -44,11 +42,6 @@ export function createEventMetrics(
     help: "Events removed by retention, by reason.",
     labels: ["why"],
   });
-  const deliveries = metrics.counter({
-    name: "signalbox_deliveries_total",
-    help: "Webhooks to subscribers, by outcome.",
-    labels: ["outcome"],
-  });
   metrics.gauge({
     name: "signalbox_pending_events",
     help: "Pending events in the database; every replica reports the same number.",
@@ -68,6 +61,5 @@ export function createEventMetrics(
     },
     observeBatch: (size) => batches({}, size),
     countSwept: (why, count) => swept({ why }, count),
-    countDelivery: (outcome) => deliveries({ outcome }),
   };
 }

@@ -1,4 +1,4 @@
-/** Events: their admission, the inbox, live streams, deliveries to subscribers, and retention. */
+/** Events: their admission, the inbox, live streams, and retention. */
 import type { Rejection } from "../kernel/http/ingest-outcome.ts";
 import { createRateLimit } from "../kernel/http/rate-limit.ts";
 import { DEFAULT_BODY_LIMITS } from "../kernel/lib/limits.ts";
@@ -13,8 +13,6 @@ import { createSendSample } from "./admit/send-sample.ts";
 import type { AdmitCallbackOptions } from "./callback/admit-callback.ts";
 import { createCallbackTokenCache } from "./callback/callback-token-cache.ts";
 import { createSendTestEvent } from "./callback/send-test-event.ts";
-import { createDeliverer } from "./deliveries/deliverer.ts";
-import { createPostWebhook } from "./deliveries/post-webhook.ts";
 import { createSources } from "./endpoints/endpoints.ts";
 import { sampleRoutes } from "./endpoints/sample-routes.ts";
 import { sourceKindRoutes } from "./endpoints/source-kind-routes.ts";
@@ -31,9 +29,6 @@ import {
   type LiveStreams,
   type LiveStreamsOptions,
 } from "./live/live-streams.ts";
-import type { EventsContext } from "./mcp-events/context.ts";
-import { createEventStreams } from "./mcp-events/stream.ts";
-import { createSubscriber } from "./mcp-events/subscribe.ts";
 import { createEventMetrics, type EventMetrics } from "./metrics.ts";
 import { startSweeper } from "./retention/sweeper.ts";
 import { sources } from "./sources/index.ts";
@@ -41,6 +36,7 @@ import { sources } from "./sources/index.ts";
 export interface EventsPart extends Part {
   inbox: Inbox;
   waits: Waits;
+  feed: Feed;
   live: LiveStreams;
   admission: Admission;
   /** Logs and counts a request that was rejected before its source was read from the path. */
@@ -81,9 +77,6 @@ export function createEventsPart(
   });
   const metrics = createEventMetrics(ports.metrics, { store, countStreams: live.countConnected });
   const admission = createAdmission(kernel, { tenancy, metrics });
-  const mcpEvents = settings.eventsDraft
-    ? createMcpEvents(kernel, tokens, { feed, metrics })
-    : undefined;
   const sendSample = createSendSample({
     endpoints: admission.endpoints,
     store,
@@ -93,10 +86,11 @@ export function createEventsPart(
   });
   const sendTestEvent = createSendTestEvent({ store, append, newId, now });
   let stopSweeper = () => {};
-  const endStreams = once(() => Promise.all([waits.close(), mcpEvents?.close()]));
+  const closeWaits = once(waits.close);
   return {
     inbox,
     waits,
+    feed,
     live,
     admission,
     onRejected: (outcome, address) => admission.observe({ source: "", address, outcome, took: 0 }),
@@ -120,13 +114,9 @@ export function createEventsPart(
     mount: (app) => addInboxRoutes(app, { authorizeRequest: tokens.authorizeRequest, inbox }),
     async loadMcp() {
       const { inboxOffer } = await import("./inbox/inbox-offer.ts");
-      const offer = { ...inboxOffer({ inbox, waits }), close: endStreams };
-      if (!mcpEvents) return offer;
-      const { eventsOffer } = await import("./mcp-events/events-offer.ts");
-      return { ...offer, ...eventsOffer(mcpEvents.context) };
+      return { ...inboxOffer({ inbox, waits }), close: closeWaits };
     },
     start() {
-      mcpEvents?.start();
       stopSweeper = startSweeper({
         store,
         retention: settings.retention,
@@ -141,61 +131,9 @@ export function createEventsPart(
       admission.close();
       stopSweeper();
       live.close();
-      await endStreams();
-      feed.close();
+      await closeWaits();
     },
-  };
-}
-
-/** MCP Events: the context of its methods, and the deliverer of its webhooks. */
-function createMcpEvents(
-  { store, ports, settings, seal, onError }: Kernel,
-  { tokens, streamSlots }: TokensPart,
-  { feed, metrics }: { feed: Feed; metrics: EventMetrics },
-) {
-  const { timers, guardedFetch, makeHmacKey } = ports;
-  const { now } = timers;
-  const { allowHttp } = settings;
-  const post = createPostWebhook({ fetch: guardedFetch, now, allowHttp, makeHmacKey });
-  const deliverer = createDeliverer({
-    store,
-    tokens,
-    feed,
-    post,
-    unseal: seal.unseal,
-    by: crypto.randomUUID(),
-    now,
-    monotonic: timers.monotonic,
-    random: Math.random,
-    after: timers.after,
-    // `pollMs` is infinite only if no other process uses the store.
-    isOnlyProcess: timers.pollMs === Number.POSITIVE_INFINITY,
-    onOutcome: metrics.countDelivery,
-    onError,
-  });
-  const streams = createEventStreams();
-  const context: EventsContext = {
-    store,
-    feed,
-    streamSlots,
-    now,
-    streams,
-    subscriber: createSubscriber({
-      store,
-      post,
-      seal: seal.seal,
-      now,
-      allowHttp,
-      onChange: deliverer.wake,
-    }),
-    onError,
-  };
-  return {
-    context,
-    start: deliverer.wake,
-    async close() {
-      await Promise.all([streams.close(), deliverer.close()]);
-    },
+    close: async () => feed.close(),
   };
 }
 

@@ -1,5 +1,4 @@
-/** The verbs of events, of the endpoints that receive them, and of the webhooks that deliver them. */
-export * from "./deliveries/store.ts";
+/** The verbs of events, of the endpoints that receive them, and of retention. */
 export * from "./endpoints/store.ts";
 export * from "./retention/store.ts";
 export * from "./store/claim-events.ts";

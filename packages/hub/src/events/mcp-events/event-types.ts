@@ -1,23 +1,42 @@
 /**
  * The event types that clients can subscribe to. GitHub documents its types, so they are declared.
  * Other sources have arbitrary types. Of these, `events/list` returns the types with pending events, but a
- * client can subscribe to any other type too.
+ * client can subscribe to any other type too. A filter is a type and the arguments that narrow it.
  */
-
 import { z } from "zod";
 import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 import type { Store } from "../../store.ts";
-import {
-  type EventFilter,
-  eventName,
-  type Narrowing,
-  toEventFilter,
-} from "../deliveries/event-filter.ts";
 import type { EventRow } from "../model.ts";
 import { githubTypes } from "../sources/github.ts";
 import { sources } from "../sources/index.ts";
-import { EventsError } from "./events-error.ts";
-import { argumentsSchema, payloadSchema } from "./protocol.ts";
+import { argumentsSchema, EventsError, payloadSchema } from "./protocol.ts";
+
+export type Narrowing = Partial<
+  Record<"repo" | "action" | "sender", string | undefined> & { number: number | undefined }
+>;
+
+export interface EventFilter {
+  source: string;
+  type: string;
+  narrowing: Narrowing;
+}
+
+export const eventName = ({ source, type }: Pick<EventRow, "source" | "type">): string =>
+  `${source}.${type}`;
+
+/** Undefined if the name has no dot. Types may contain dots, names of sources do not. */
+export function toEventFilter(name: string, narrowing: Narrowing): EventFilter | undefined {
+  const [, source, type] = /^([^.]+)\.(.+)$/s.exec(name) ?? [];
+  return source === undefined || type === undefined ? undefined : { source, type, narrowing };
+}
+
+export const matchesFilter = (event: EventRow, { source, type, narrowing }: EventFilter): boolean =>
+  event.type === type &&
+  event.source === source &&
+  (narrowing.repo === undefined || event.repo === narrowing.repo) &&
+  (narrowing.action === undefined || event.action === narrowing.action) &&
+  (narrowing.sender === undefined || event.sender === narrowing.sender) &&
+  (narrowing.number === undefined || event.number === narrowing.number);
 
 const DECLARED: Readonly<Record<string, readonly string[]>> = { github: githubTypes };
 const titles = new Map(sources.map(({ id, title }) => [id, title]));

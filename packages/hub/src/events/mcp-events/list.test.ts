@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { listEventTypes } from "./list.ts";
+import { listEventTypes } from "./events-offer.ts";
 
 type Types = Record<string, readonly string[]>;
 

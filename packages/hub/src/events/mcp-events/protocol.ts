@@ -1,12 +1,11 @@
 /**
  * The wire format of MCP Events, as the working group's draft defines it: methods, error codes, and
  * the schemas of parameters and messages. The draft will change, so all of it is defined in this file.
- * The file is not in `mcp/`, because webhook deliveries send the same messages.
+ * The client of other servers, in `connections/`, uses it too.
  */
-
 import { summaryFields } from "@signalbox/contract/events.ts";
 import { z } from "zod";
-import { webhookSecretError } from "../deliveries/standard-webhook.ts";
+import { fromBase64, toBase64 } from "../../kernel/lib/bytes.ts";
 import { MAX_CURSOR } from "../inbox/cursor.ts";
 
 /** The capability that the hub declares as an MCP server. */
@@ -50,6 +49,25 @@ export type CallbackReason =
   | "http_4xx"
   | "http_5xx"
   | "challenge_failed";
+
+interface Details {
+  notFound: { kind: "event" | "subscription" };
+  forbidden: undefined;
+  exhausted: { limit: number };
+  unsupported: { feature: string };
+  callbackEndpoint: { reason: CallbackReason };
+}
+
+/** An error that the draft defines; the SDK sends its code, message and data to the client. */
+export class EventsError<Kind extends keyof Details = keyof Details> extends Error {
+  readonly code: number;
+  readonly data: Details[Kind];
+  constructor(kind: Kind, message: string, data: Details[Kind]) {
+    super(message);
+    this.code = CODES[kind];
+    this.data = data;
+  }
+}
 
 /** One event, in a response, a notification or a webhook. */
 export interface Occurrence {
@@ -126,6 +144,25 @@ export const pollParams = z.object({
 });
 export const streamParams = z.object(startParams);
 export type StreamParams = z.infer<typeof streamParams>;
+
+const SECRET_PREFIX = "whsec_";
+const MIN_SECRET_BYTES = 24;
+const MAX_SECRET_BYTES = 64;
+
+/**
+ * Returns why a secret is invalid, without repeating it; undefined if it is valid. Padding and alphabet
+ * are checked strictly, because base64 decoders differ there: a receiver could decode another key.
+ */
+export function webhookSecretError(secret: string): string | undefined {
+  if (!secret.startsWith(SECRET_PREFIX)) return `must start with ${SECRET_PREFIX}`;
+  const text = secret.slice(SECRET_PREFIX.length);
+  const bytes = fromBase64(text);
+  if (!bytes || toBase64(bytes) !== text)
+    return `must be ${SECRET_PREFIX} followed by base64, with padding and without spaces`;
+  if (bytes.byteLength < MIN_SECRET_BYTES || bytes.byteLength > MAX_SECRET_BYTES)
+    return `must contain ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} bytes in base64, not ${bytes.byteLength}: create it with openssl rand -base64 32`;
+  return undefined;
+}
 
 const url = z.string("must be a URL").max(2_000, "must have at most 2000 characters");
 const notAnObject = { error: "must be an object" };

@@ -14,8 +14,8 @@ import {
   sampleEvent,
   sampleEvents,
 } from "../store/contract/sample.ts";
-import type { StreamOptions } from "./context.ts";
 import { streamParams } from "./protocol.ts";
+import type { StreamOptions } from "./stream.ts";
 import { createEventStreams, streamEvents } from "./stream.ts";
 
 interface Notification {

@@ -4,31 +4,65 @@
  * reading is disconnected. The stream ends when the client disconnects, the token is no longer valid,
  * or the hub stops.
  */
-
-import { TOO_MANY_STREAMS } from "../../kernel/access/stream-slots.ts";
-import { matchesFilter } from "../deliveries/event-filter.ts";
-import { toOccurrence } from "../deliveries/occurrence.ts";
-import { findStart } from "../deliveries/read-log.ts";
+import { type StreamSlots, TOO_MANY_STREAMS } from "../../kernel/access/stream-slots.ts";
+import type { BackPressure } from "../../kernel/mcp/back-pressure.ts";
+import type { RequestContext } from "../../kernel/mcp/request-context.ts";
+import type { Store } from "../../store.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
-import type { Follower } from "../live/feed.ts";
+import type { Feed, Follower } from "../live/feed.ts";
 import type { EventRow } from "../model.ts";
-import type {
-  Ending,
-  EventStreams,
-  EventsContext,
-  EventsRequestContext,
-  Stream,
-  StreamOptions,
-} from "./context.ts";
-import { findType, watchTypes } from "./event-types.ts";
-import { EventsError } from "./events-error.ts";
+import { findType, matchesFilter, watchTypes } from "./event-types.ts";
 import {
   CODES,
+  EventsError,
   HEARTBEAT_MS,
   NOTIFICATIONS,
   type StreamParams,
   SUBSCRIPTION_ID,
 } from "./protocol.ts";
+import { findStart, toOccurrence } from "./read-log.ts";
+
+export interface EventsRequestContext extends RequestContext {
+  backPressure: BackPressure;
+}
+
+export interface StreamOptions {
+  heartbeatMs?: number;
+  /** How often a stream checks for a client that stopped reading, and for new event types. */
+  checkMs?: number;
+  /** How long a connection may stay full before the client is disconnected. */
+  stallMs?: number;
+  /** The delay before a failed read is retried. */
+  retryMs?: number;
+  /** The maximum number of open streams of one token. */
+  maxPerToken?: number;
+}
+
+/** The options, and the open streams of each token. */
+export interface EventStreams extends Required<StreamOptions> {
+  open: Map<string, Set<Stream>>;
+  isClosed(): boolean;
+  /** Resolves when every stream has sent its `terminated` notification. */
+  close(): Promise<void>;
+}
+
+interface Stream {
+  end(ending: Ending): void;
+  ended: Promise<void>;
+}
+
+/** Undefined if the client has disconnected. */
+type Ending = { reason: "forbidden" | "exhausted" | "shutting_down"; message: string } | undefined;
+
+/** The dependencies of streams. */
+export interface StreamsContext {
+  store: Store;
+  feed: Feed;
+  streamSlots: StreamSlots;
+  now: () => number;
+  streams: EventStreams;
+  onError: (error: unknown) => void;
+}
 
 export function createEventStreams(options: StreamOptions = {}): EventStreams {
   const open: EventStreams["open"] = new Map();
@@ -86,7 +120,7 @@ export interface Exchange {
 const MAX_QUEUED = 16;
 
 export async function streamEvents(
-  context: EventsContext,
+  context: StreamsContext,
   { access, backPressure }: EventsRequestContext,
   params: StreamParams,
   exchange: Exchange,

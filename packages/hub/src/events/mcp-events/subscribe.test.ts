@@ -4,10 +4,10 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { storeDefinition } from "../../store.ts";
-import type { PostWebhook } from "../deliveries/post-webhook.ts";
 import { START } from "../store/contract/sample.ts";
 import { subscribeParams } from "./protocol.ts";
 import { createSubscriber, type SubscriberOptions } from "./subscribe.ts";
+import type { PostWebhook } from "./webhook.ts";
 
 const access = {
   token: "ada",

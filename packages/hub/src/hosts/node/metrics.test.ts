@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { createDeliveryMetrics } from "../../events/mcp-events/metrics.ts";
 import { createEventMetrics } from "../../events/metrics.ts";
 import { addRunGauges, createMatchingMetrics, createRunMetrics } from "../../flows/metrics.ts";
 import type { WorkerLoad } from "../../flows/runs/run-metrics.ts";
@@ -37,6 +38,7 @@ function create() {
     getRedeliverySweep: () => read({ completed_at: 9_000, error: "GitHub is down" }),
   } as never;
   const events = createEventMetrics(metrics, { store, countStreams: () => 2 });
+  const countDelivery = createDeliveryMetrics(metrics);
   const countTrip = createMatchingMetrics(metrics, {
     store,
     queuedJobs: () => values.evaluations,
@@ -50,7 +52,7 @@ function create() {
     { tokens: {} } as never,
     () => ({}) as never,
   );
-  return { text: metrics.text, values, events, countTrip, runs, countRedeliveries };
+  return { text: metrics.text, values, events, countDelivery, countTrip, runs, countRedeliveries };
 }
 
 const docs = readFileSync(new URL("../../../../../docs/operating.md", import.meta.url), "utf8");
@@ -63,11 +65,12 @@ it("has the metrics that docs/operating.md lists", async () => {
 });
 
 it("lists the labels of each metric in docs/operating.md", async () => {
-  const { text: readText, values, events, countTrip, runs, countRedeliveries } = create();
+  const { text: readText, values, events, countDelivery, ...metrics } = create();
+  const { countTrip, runs, countRedeliveries } = metrics;
   const outcome = { outcome: "rejected", reason: "busy", detail: "" } as const;
   events.observe({ source: "github", address: "", outcome, took: 1 });
   events.countSwept("processed", 1);
-  events.countDelivery("delivered");
+  countDelivery("delivered");
   countTrip("chain");
   countRedeliveries("requested", 1);
   values.load = load([{ origin: "https://api.example", open: 2, waiting: 1 }]);

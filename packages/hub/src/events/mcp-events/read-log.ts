@@ -3,18 +3,21 @@
  * a limited number of rows. If matches are rare, a call may find none and still advance the cursor.
  */
 
+import { utf8 } from "../../kernel/lib/bytes.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Store } from "../../store.ts";
 import { type Cursor, decodeCursor, predatesFailover } from "../inbox/cursor.ts";
 import type { EventRow } from "../model.ts";
-import { type EventFilter, matchesFilter } from "./event-filter.ts";
+import { readPayload } from "../sources/read-payload.ts";
+import { type EventFilter, eventName, matchesFilter } from "./event-types.ts";
+import { MAX_BODY_BYTES, type Occurrence } from "./protocol.ts";
 
 type Log = Pick<Store, "getTenant" | "listEvents">;
 
 /** The maximum number of rows that one call reads from each log. */
 const MAX_SCANNED = 5_000;
 
-export interface LogQuery {
+interface LogQuery {
   tenants: readonly string[];
   after: Cursor;
   filter: EventFilter;
@@ -23,7 +26,7 @@ export interface LogQuery {
   maxBytes?: number;
 }
 
-export interface LogPage {
+interface LogPage {
   /** Each event with the cursor after it. */
   matches: { event: EventRow; cursor: Cursor }[];
   /** The cursor from which the next page continues. */
@@ -89,7 +92,7 @@ async function scan(store: Log, tenant: string, { after, filter, limit }: LogQue
   return { events, scanned, hasMore: true };
 }
 
-export interface LogStart {
+interface LogStart {
   from: Cursor;
   /**
    * Whether events after the cursor were removed or are too old, the cursor is ahead of the log, or the
@@ -150,3 +153,43 @@ async function skipOlder(
   }
   return low;
 }
+
+/** Converts an event to the format that all subscribers get. Includes the payload unless the occurrence would exceed the size limit of a webhook. */
+export async function toOccurrence(
+  store: Pick<Store, "getPayload">,
+  event: EventRow,
+  cursor: string,
+): Promise<Occurrence> {
+  const withoutPayload: Occurrence = {
+    eventId: eventIdOf(event),
+    name: eventName(event),
+    timestamp: new Date(event.received_at).toISOString(),
+    data: {
+      event_id: event.id,
+      seq: event.seq,
+      source: event.source,
+      type: event.type,
+      received_at: new Date(event.received_at).toISOString(),
+      action: event.action,
+      repo: event.repo,
+      sender: event.sender,
+      number: event.number,
+      title: event.title,
+      url: event.url,
+      ...event.check_result,
+    },
+    cursor,
+  };
+  const stored =
+    event.size <= MAX_BODY_BYTES ? await store.getPayload(event.tenant, event.seq) : undefined;
+  if (stored) {
+    const payload = readPayload(event.source, stored);
+    const withPayload = { ...withoutPayload, data: { ...withoutPayload.data, payload } };
+    if (utf8(JSON.stringify(withPayload)).byteLength <= MAX_BODY_BYTES) return withPayload;
+  }
+  return { ...withoutPayload, data: { ...withoutPayload.data, payload_omitted: true } };
+}
+
+/** The sender's id if it is valid in an HTTP header, else the hub's id. */
+const eventIdOf = ({ id, external_id }: EventRow): string =>
+  external_id !== null && /^[\x21-\x7e]{1,256}$/.test(external_id) ? external_id : id;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createTestTimers } from "../../kernel/lib/test-timers.ts";
+import { createRecorder } from "./deliverer.ts";
 import type { DeliveryProgress } from "./model.ts";
-import { createRecorder } from "./recorder.ts";
 
 const progress = (id: string, attempt = 0): DeliveryProgress => ({
   id,

@@ -14,13 +14,13 @@ import type { Timers } from "../../kernel/lib/timers.ts";
 import type { Store } from "../../store.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
 import type { Feed, Follower } from "../live/feed.ts";
-import type { Envelope } from "../mcp-events/protocol.ts";
 import type { EventRow } from "../model.ts";
-import { matchesFilter, toEventFilter } from "./event-filter.ts";
+import { matchesFilter, toEventFilter } from "./event-types.ts";
 import type { DeliveryProgress, Subscription } from "./model.ts";
-import { toOccurrence } from "./occurrence.ts";
-import type { Endpoint, PostWebhook } from "./post-webhook.ts";
-import { type SendResult, sendFailure, sendWebhook } from "./send-webhook.ts";
+import type { Envelope } from "./protocol.ts";
+import { toOccurrence } from "./read-log.ts";
+import type { Endpoint, PostWebhook } from "./webhook.ts";
+import { type SendResult, sendFailure, sendWebhook } from "./webhook.ts";
 
 export type DeliveryOutcome = "delivered" | "failed" | "skipped" | "gone" | "terminated";
 

@@ -3,7 +3,6 @@
 import type { RowOf } from "../../kernel/store/schema.ts";
 import { first, query, type Value, type Verb } from "../../kernel/store/sql.ts";
 import { read, write } from "../../kernel/store/verb.ts";
-import type { eventTables } from "../tables.ts";
 import type {
   DeliveryProgress,
   Lease,
@@ -11,8 +10,11 @@ import type {
   PutSubscriptionOptions,
   Subscription,
 } from "./model.ts";
+import type { mcpEventsTables } from "./tables.ts";
 
-type SubscriptionRow = RowOf<typeof eventTables.subscriptions>;
+export * from "./tables.ts";
+
+type SubscriptionRow = RowOf<typeof mcpEventsTables.subscriptions>;
 
 const toSubscription = ({ places, ...row }: SubscriptionRow): Subscription => ({
   ...row,

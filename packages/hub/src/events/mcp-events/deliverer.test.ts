@@ -20,7 +20,7 @@ import {
 } from "../store/contract/sample.ts";
 import { createDeliverer, type DelivererOptions } from "./deliverer.ts";
 import type { NewSubscription } from "./model.ts";
-import type { PostWebhook } from "./post-webhook.ts";
+import type { PostWebhook } from "./webhook.ts";
 
 /** Progress is saved within this time. */
 const RECORD_DELAY_MS = 20;
