@@ -18,7 +18,7 @@ import { sampleRoutes } from "./endpoints/sample-routes.ts";
 import { sourceKindRoutes } from "./endpoints/source-kind-routes.ts";
 import { sourceRoutes } from "./endpoints/source-routes.ts";
 import { testEventRoutes } from "./endpoints/test-event-routes.ts";
-import type { ReplayEvent } from "./inbox/event-list-routes.ts";
+import type { ReplayEvent } from "./inbox/event-routes.ts";
 import { eventRoutes } from "./inbox/event-routes.ts";
 import { createInbox, type Inbox } from "./inbox/inbox.ts";
 import { addInboxRoutes } from "./inbox/inbox-routes.ts";

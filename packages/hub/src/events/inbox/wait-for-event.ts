@@ -11,7 +11,7 @@ import { createSharedPayloads } from "../../kernel/mcp/shared-payloads.ts";
 import type { Feed, Follower } from "../live/feed.ts";
 import type { EventRow } from "../model.ts";
 import type { Inbox } from "./inbox.ts";
-import type { PayloadConditions } from "./payload-part.ts";
+import type { PayloadConditions } from "./payload-reader.ts";
 
 export interface Wait {
   type?: string | undefined;

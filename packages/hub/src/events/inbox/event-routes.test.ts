@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-import { eventListRoutes } from "./event-list-routes.ts";
+import { eventRoutes } from "./event-routes.ts";
 import type { Inbox } from "./inbox.ts";
 
 test("a bulk replay returns the ids of events that are unknown, or that the hub was too busy to replay", async () => {
@@ -11,7 +11,7 @@ test("a bulk replay returns the ids of events that are unknown, or that the hub 
     if (id === "large") throw new RequestError("busy", "event_id", "try again later");
     return { runs: ["run"] };
   };
-  const routes = eventListRoutes({ find } as unknown as Inbox, replay);
+  const routes = eventRoutes({ find } as unknown as Inbox, replay);
   const [, bulk] = routes;
   if (bulk?.path !== "/api/events/bulk") throw new Error("the route is missing");
   const access = { scopes: ["inbox:write", "flows:call"] };
