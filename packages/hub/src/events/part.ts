@@ -13,8 +13,6 @@ import { createSendSample } from "./admit/send-sample.ts";
 import type { AdmitCallbackOptions } from "./callback/admit-callback.ts";
 import { createCallbackTokenCache } from "./callback/callback-token-cache.ts";
 import { createSendTestEvent } from "./callback/send-test-event.ts";
-import { createSources } from "./endpoints/endpoints.ts";
-import { sampleRoutes } from "./endpoints/sample-routes.ts";
 import { sourceKindRoutes } from "./endpoints/source-kind-routes.ts";
 import { sourceRoutes } from "./endpoints/source-routes.ts";
 import { testEventRoutes } from "./endpoints/test-event-routes.ts";
@@ -99,10 +97,11 @@ export function createEventsPart(
       ...eventRoutes(inbox, replay),
       ...sourceRoutes({
         store,
-        sources: createSources({ store, seal, newId, now }),
+        seal,
+        newId,
+        now,
         publicUrl: settings.publicUrl,
       }),
-      ...sampleRoutes(sendSample),
       ...testEventRoutes({ store, sendSample, sendTestEvent }),
       ...sourceKindRoutes({
         store,

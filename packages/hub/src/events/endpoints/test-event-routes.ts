@@ -1,5 +1,5 @@
-/** Routes that store test events, to test a trigger without its sender. */
-import { testEventApi } from "@signalbox/contract/sources.ts";
+/** Routes that send sample webhooks and store test events, to try a hub or a trigger without the sender. */
+import { sampleApi, testEventApi } from "@signalbox/contract/sources.ts";
 import { isRejection, type Rejection, toAnswer } from "../../kernel/http/ingest-outcome.ts";
 import { implement, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
@@ -19,6 +19,13 @@ function toResponse(rejection: Rejection): Response {
 }
 
 export const testEventRoutes = ({ store, sendSample, sendTestEvent }: TestEventRoutes): Route[] => [
+  implement(sampleApi.send, async ({ tenant, body }) => {
+    const { outcome: result, delivery, signed } = await sendSample({ tenant, ...body });
+    const { outcome } = result;
+    if (outcome === "rejected") return toResponse(result);
+    const id = "id" in result ? { id: result.id } : {};
+    return { json: { outcome, ...id, delivery, signed } };
+  }),
   implement(testEventApi.send, async ({ tenant, body: { source, type, action, data } }) => {
     if (await store.getConnection(tenant, source)) {
       if (type === undefined)

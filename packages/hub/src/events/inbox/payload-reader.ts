@@ -12,8 +12,7 @@ import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Payload } from "../../kernel/store/packs.ts";
 import type { Store } from "../../store.ts";
 import type { EventRow } from "../model.ts";
-import { isStoredAsJson, loadPayload } from "../sources/load-payload.ts";
-import { readWithText } from "../sources/read-payload.ts";
+import { isStoredAsJson, loadPayload, readWithText } from "../sources/read-payload.ts";
 import type { LargeReads } from "./large-reads.ts";
 
 interface PartRequest {

@@ -17,8 +17,7 @@ import type { Store } from "../../store.ts";
 import { decodeCursor, predatesFailover } from "../inbox/cursor.ts";
 import type { Feed, Filter, Follower } from "./feed.ts";
 import { type MessageEncoder, streamLogId } from "./message-encoder.ts";
-import { followTab, type TabRequest, type TabStreamOptions } from "./tab-stream.ts";
-import { parseTopics } from "./tab-topics.ts";
+import { followTab, parseTopics, type TabRequest, type TabStreamOptions } from "./tab-stream.ts";
 
 export interface LiveStreamsOptions {
   store: Pick<Store, "getLogId" | "subscribe">;

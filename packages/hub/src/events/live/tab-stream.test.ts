@@ -11,8 +11,7 @@ import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { storeDefinition } from "../../store.ts";
 import { appendEvents, ids, START, sampleEvent, sampleEvents } from "../store/contract/sample.ts";
 import { createFeed } from "./feed.ts";
-import { followTab, type TabStreamOptions } from "./tab-stream.ts";
-import { parseTopics, type TabTopics } from "./tab-topics.ts";
+import { followTab, parseTopics, type TabStreamOptions, type TabTopics } from "./tab-stream.ts";
 
 interface Message {
   kind: string;

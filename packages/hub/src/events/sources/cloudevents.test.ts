@@ -2,6 +2,7 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { utf8 } from "../../kernel/lib/bytes.ts";
+import * as elements from "./cloudevents.ts";
 import { cloudevents } from "./cloudevents.ts";
 import { decodeHeaderValue } from "./cloudevents-format.ts";
 import { decode, decodeOne } from "./test-request.ts";
@@ -350,4 +351,27 @@ describe("the handshake", () => {
         reason: "invalid_header",
       });
   });
+});
+
+const jsonElements = (text: string) =>
+  elements.jsonElements(text).map(({ start, end }) => text.slice(start, end));
+
+it("splits an array into the elements that a parser finds", () => {
+  const space = fc.constantFrom("", " ", "\n\t");
+  fc.assert(
+    fc.property(fc.array(fc.jsonValue()), space, fc.nat(2), (values, gap, indent) => {
+      const text = `${gap}[${values.map((value) => gap + JSON.stringify(value, null, indent) + gap).join(",")}]${gap}`;
+      expect(jsonElements(text).map((element) => JSON.parse(element))).toEqual(JSON.parse(text));
+    }),
+  );
+});
+
+it("preserves numbers that a parser would change", () => {
+  expect(
+    jsonElements('[ {"n": 12345678901234567890, "x":1.0}, "a,]\\"\\\\", [1,[2]] ,-0]'),
+  ).toEqual(['{"n": 12345678901234567890, "x":1.0}', '"a,]\\"\\\\"', "[1,[2]]", "-0"]);
+});
+
+it.each(["[]", " [ \n ] "])("returns an empty list for %j", (text) => {
+  expect(jsonElements(text)).toEqual([]);
 });

@@ -1,10 +1,10 @@
 /** https://cloudevents.io: the three modes of the HTTP binding 1.0, and the webhook handshake. */
 import { decodeJson, decodeObject, decodeText } from "../../kernel/http/decode.ts";
 import { type IngestOutcome, isRejection, rejection } from "../../kernel/http/ingest-outcome.ts";
+import { endOfString } from "../../kernel/lib/count-values.ts";
 import { type TextRange, toByteRanges } from "../../kernel/lib/json-text.ts";
 import { bearer } from "../admit/signatures.ts";
-import type { VerifiedRequest } from "../admit/source.ts";
-import { type DecodedEvent, defineSource } from "../admit/source.ts";
+import { type DecodedEvent, defineSource, type VerifiedRequest } from "../admit/source.ts";
 import {
   attributesFrom,
   BATCHED,
@@ -13,7 +13,6 @@ import {
   STRUCTURED,
   structuredForm,
 } from "./cloudevents-format.ts";
-import { jsonElements } from "./json-elements.ts";
 import { pickText, summarizePlain } from "./summary.ts";
 
 const MAX_BATCH = 100;
@@ -156,4 +155,36 @@ function handshake(header: (name: string) => string | undefined): IngestOutcome 
       "webhook-allowed-rate": String(rate),
     },
   };
+}
+
+/**
+ * Finds the ranges of an array's elements in its valid JSON text. Serializing the parsed elements instead
+ * would change numbers that JavaScript cannot represent.
+ */
+export function jsonElements(text: string): TextRange[] {
+  const elements: TextRange[] = [];
+  let depth = 0;
+  let start = 0;
+  const add = (end: number) => {
+    const element = text.slice(start, end);
+    const from = start + (element.length - element.trimStart().length);
+    elements.push({ start: from, end: from + element.trim().length });
+  };
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '"') at = endOfString(text, at);
+    else if (character === "[" || character === "{") {
+      depth += 1;
+      if (depth === 1) start = at + 1;
+    } else if (character === "]" || character === "}") {
+      depth -= 1;
+      if (depth === 0) add(at);
+    } else if (character === "," && depth === 1) {
+      add(at);
+      start = at + 1;
+    }
+  }
+  // The text between the brackets of an empty array is not an element.
+  const [first] = elements;
+  return elements.length === 1 && first?.start === first?.end ? [] : elements;
 }

@@ -12,7 +12,7 @@ import { validateFlow } from "@signalbox/rules/flows/validate.ts";
 import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { type MaybeLarge, parseUnlessLarge, writeJson } from "@signalbox/rules/large-json.ts";
-import { loadPayload } from "../../events/sources/load-payload.ts";
+import { loadPayload } from "../../events/sources/read-payload.ts";
 import type { RunJob } from "../../kernel/jobs/job.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { createTimeSlice } from "../../kernel/lib/yield-to-event-loop.ts";

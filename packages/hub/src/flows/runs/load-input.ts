@@ -3,7 +3,7 @@ import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { LargeJson, MixedObject } from "@signalbox/rules/large-json.ts";
 import { summaryView } from "../../events/inbox/event-view.ts";
-import { loadPayload } from "../../events/sources/load-payload.ts";
+import { loadPayload } from "../../events/sources/read-payload.ts";
 import type { RunJob } from "../../kernel/jobs/job.ts";
 import type { Seal } from "../../kernel/lib/seal.ts";
 import type { Store } from "../../store.ts";

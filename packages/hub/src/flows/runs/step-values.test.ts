@@ -1,7 +1,7 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES, LargeJson, type MaybeLarge } from "@signalbox/rules/large-json.ts";
 import { expect, test } from "vitest";
-import { loadPayload } from "../../events/sources/load-payload.ts";
+import { loadPayload } from "../../events/sources/read-payload.ts";
 import { createMask, MASK } from "../../kernel/lib/mask.ts";
 import { createRunBudget, maskConfig, maskValue, parseLarge } from "./step-values.ts";
 

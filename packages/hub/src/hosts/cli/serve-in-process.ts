@@ -4,7 +4,6 @@ import { authorizationRoutes } from "../../connections/authorization-routes.ts";
 import { commandRefusal } from "../../connections/command.ts";
 import { createConnectionEditor } from "../../connections/connection-editor.ts";
 import { connectionRoutes, createViewDetails } from "../../connections/connection-routes.ts";
-import { createSources } from "../../events/endpoints/endpoints.ts";
 import { sourceRoutes } from "../../events/endpoints/source-routes.ts";
 import { createFlows } from "../../flows/editing/flows.ts";
 import { editingRoutes } from "../../flows/part.ts";
@@ -85,7 +84,7 @@ export async function serveInProcess(
     }),
     ...tokenRoutes({ store, tokens, tenancy, newId, now }),
     ...tenantRoutes({ store, tokens, tenancy, defaults: hubSettings(settings, 0), deletions, now }),
-    ...sourceRoutes({ store, sources: createSources({ store, seal, newId, now }), publicUrl }),
+    ...sourceRoutes({ store, seal, newId, now, publicUrl }),
   ];
   mountRoutes(app, routes, createAuthorizeRequest({ authorizer, checkHost: () => undefined }));
   return {

@@ -219,7 +219,7 @@ it("returns the URL of an endpoint with the public URL if it is set", async () =
   };
   const urlWith = async (publicUrl: string | undefined) => {
     const store = { listSources: async () => [source] } as never;
-    const app = createApp(sourceRoutes({ store, sources: undefined as never, publicUrl }));
+    const app = createApp(sourceRoutes({ store, publicUrl } as never));
     const { items } = (await (await app.request("http://here:1/api/sources")).json()) as {
       items: { url: string }[];
     };
