@@ -37,6 +37,7 @@ import {
 import type { MaybePromise } from "./kernel/lib/maybe-promise.ts";
 import { RequestError } from "./kernel/lib/request-error.ts";
 import { StoreFailed, wrapStoreErrors } from "./kernel/lib/wrap-store-errors.ts";
+import type { Metrics } from "./kernel/metrics.ts";
 import { createGroupCommit, type GroupCommit } from "./kernel/store/group-commit.ts";
 import { createReadiness } from "./kernel/store/readiness.ts";
 import { isStorageUnavailable } from "./kernel/store/storage-unavailable.ts";
@@ -77,7 +78,7 @@ export interface Pipeline {
 
 export function createPipelinePart(
   { store, ports, settings }: Kernel,
-  { admission, metrics }: Pick<EventsPart, "admission" | "metrics">,
+  { admission }: Pick<EventsPart, "admission">,
   { matching, onTripped }: Pick<MatchingPart, "matching" | "onTripped">,
 ): PipelinePart {
   const { timers, log } = ports;
@@ -93,7 +94,7 @@ export function createPipelinePart(
     store: reportToReadiness(store, readiness),
     quota: settings.quota,
     defer: ports.deferCommit ?? timers.defer,
-    onBatch: metrics.observeBatch,
+    onBatch: createCommitMetrics(ports.metrics),
   });
   let pending = 0;
   const commit: AppendOptions["commit"] = {
@@ -112,6 +113,16 @@ export function createPipelinePart(
     checkReady: readiness.check,
     close: drain,
   };
+}
+
+/** Returns a function that counts the requests of a group commit. */
+export function createCommitMetrics(metrics: Metrics): (size: number) => void {
+  const batches = metrics.histogram({
+    name: "signalbox_commit_arrivals",
+    help: "Requests that shared one transaction.",
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+  });
+  return (size) => batches({}, size);
 }
 
 /**

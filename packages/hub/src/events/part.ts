@@ -27,7 +27,7 @@ import {
   type LiveStreams,
   type LiveStreamsOptions,
 } from "./live/live-streams.ts";
-import { createEventMetrics, type EventMetrics } from "./metrics.ts";
+import { createEventMetrics } from "./metrics.ts";
 import { startSweeper } from "./retention/sweeper.ts";
 import { sources } from "./sources/index.ts";
 
@@ -39,7 +39,6 @@ export interface EventsPart extends Part {
   admission: Admission;
   /** Logs and counts a request that was rejected before its source was read from the path. */
   onRejected(rejection: Rejection, address: string): void;
-  metrics: EventMetrics;
 }
 
 export interface EventsPartOptions {
@@ -73,8 +72,11 @@ export function createEventsPart(
     timers,
     onError,
   });
-  const metrics = createEventMetrics(ports.metrics, { store, countStreams: live.countConnected });
-  const admission = createAdmission(kernel, { tenancy, metrics });
+  const countSwept = createEventMetrics(ports.metrics, {
+    store,
+    countStreams: live.countConnected,
+  });
+  const admission = createAdmission(kernel, tenancy);
   const sendSample = createSendSample({
     endpoints: admission.endpoints,
     store,
@@ -92,7 +94,6 @@ export function createEventsPart(
     live,
     admission,
     onRejected: (outcome, address) => admission.observe({ source: "", address, outcome, took: 0 }),
-    metrics,
     routes: [
       ...eventRoutes(inbox, replay),
       ...sourceRoutes({
@@ -121,7 +122,7 @@ export function createEventsPart(
         retention: settings.retention,
         keepRunsMs: settings.keepRunsMs,
         everyMs: settings.sweepEveryMs,
-        onSwept: metrics.countSwept,
+        onSwept: countSwept,
         log,
         timers,
       });
@@ -142,10 +143,7 @@ interface Admission extends IngestOptions, AdmitCallbackOptions, IngestObserver 
   close(): void;
 }
 
-function createAdmission(
-  kernel: Kernel,
-  { tenancy, metrics }: { tenancy: IngestOptions["tenancy"]; metrics: EventMetrics },
-): Admission {
+function createAdmission(kernel: Kernel, tenancy: IngestOptions["tenancy"]): Admission {
   const { store, ports, settings, seal, newId, tenant } = kernel;
   const { log, timers, runJob } = ports;
   const { now, monotonic } = timers;
@@ -153,7 +151,7 @@ function createAdmission(
     log,
     defer: ports.deferCommit ?? timers.defer,
     now,
-    count: metrics.observe,
+    metrics: ports.metrics,
   });
   const callbackTokens = createCallbackTokenCache({
     store,

@@ -28,7 +28,7 @@ export interface Tenant extends TenantSettings {
   pruned_seq: number;
   /** The number of pending events. */
   pending: number;
-  /** The stored bytes of all events; see events/store/event-rows.ts. */
+  /** The stored bytes of all events; see events/store/append-events.ts. */
   bytes: number;
   /** The stored bytes of all ended runs; see flows/runs/store/end-runs.ts. */
   runs_bytes: number;

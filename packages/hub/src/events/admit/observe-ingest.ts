@@ -1,6 +1,7 @@
-/** Observes webhooks and callbacks: logs their outcomes, and counts rejections. */
-import type { IngestOutcome } from "../../kernel/http/ingest-outcome.ts";
+/** Observes webhooks and callbacks: logs and measures their outcomes, and counts rejections. */
+import { type IngestOutcome, isRejection, outcomeLabel } from "../../kernel/http/ingest-outcome.ts";
 import type { Log } from "../../kernel/lib/log.ts";
+import type { Metrics } from "../../kernel/metrics.ts";
 import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
 import type { AppendRequest } from "../model.ts";
 import { sources } from "../sources/index.ts";
@@ -9,7 +10,7 @@ import { sources } from "../sources/index.ts";
 export const CALLBACK_SOURCE = "callback";
 
 /** A client can put any text into the URL as the source. */
-export const KNOWN_SOURCES: ReadonlySet<string> = new Set([
+const KNOWN_SOURCES: ReadonlySet<string> = new Set([
   ...sources.map(({ id }) => id),
   CALLBACK_SOURCE,
 ]);
@@ -46,21 +47,41 @@ export interface IngestObserverOptions {
   /** Schedules the log lines. */
   defer: (work: () => void) => void;
   now: () => number;
-  /** Counts each observation in the metrics. */
-  count: (observation: IngestObservation) => void;
+  metrics: Metrics;
 }
 
 export function createIngestObserver(options: IngestObserverOptions): IngestObserver {
-  const { log, defer, now, count } = options;
+  const { log, defer, now, metrics } = options;
+  const measure = createIngestMetrics(metrics);
   const logRequest = createIngestLog(log, defer);
   const rejections = createRejectionCounts(now);
   return {
     observe(observation) {
-      count(observation);
+      measure(observation);
       rejections.observe(observation);
       logRequest(observation);
     },
     listRejections: rejections.list,
+  };
+}
+
+function createIngestMetrics(metrics: Metrics) {
+  const webhooks = metrics.counter({
+    name: "signalbox_webhooks_total",
+    help: "Webhooks by source, and callbacks of MCP servers as source callback, by outcome; rejections with their reason.",
+    labels: ["source", "outcome", "reason"],
+  });
+  const duration = metrics.histogram({
+    name: "signalbox_webhook_seconds",
+    help: "Time from a request's headers to its outcome; for stored events it includes the fsync.",
+    labels: ["outcome"],
+    buckets: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  });
+  return ({ source, outcome: result, took }: IngestObservation): void => {
+    const outcome = outcomeLabel(result);
+    const reason = isRejection(result) ? result.reason : "";
+    webhooks({ source: KNOWN_SOURCES.has(source) ? source : "unknown", outcome, reason });
+    duration({ outcome }, took / 1000);
   };
 }
 

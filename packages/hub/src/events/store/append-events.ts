@@ -25,9 +25,8 @@ import {
   type Value,
   type Verb,
 } from "../../kernel/store/sql.ts";
-import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../model.ts";
+import type { AppendRequest, AppendResult, CheckResult, NewEvent, StalePlan } from "../model.ts";
 import { eventTables } from "../tables.ts";
-import { eventRowBytes, packCheckResult } from "./event-rows.ts";
 
 interface EventPosition {
   id: string;
@@ -202,9 +201,40 @@ const eventValues = ({ tenant, seq, event, position, isExempt, revision }: Added
   revision, stored,
 ];
 
+/**
+ * All fields are in one column, because nearly every event has none of them, and inserting one null is
+ * free. The value is an array, because a search would also find the field names of an object.
+ */
+const packCheckResult = (result: CheckResult | null): string | null =>
+  result && JSON.stringify([result.conclusion, result.head_branch, result.head_sha]);
+
 // Constants, because the text of an insert is cached by its columns.
 const TENANT_COLUMNS = ["id", "created_at", "seq", "pending", "pending_exempt", "bytes"];
 const PENDING_COLUMNS = columnsOf(eventTables.pending_types);
+
+/** Pages of rows and indexes are not full. */
+export const PER_FULL_BYTE = 1.15;
+/** The numbers of an event, and the headers of its row and of its index entries. */
+const EVENT_BYTES = 90;
+
+const lengthOf = (text: string | null | undefined): number => text?.length ?? 0;
+
+/** The bytes of the row in the database, which `tenants.bytes` sums. */
+function eventRowBytes(tenant: string, event: NewEvent): number {
+  const { id, source, source_id, external_id, type } = event;
+  const { action, repo, sender, title, url, check_result } = event;
+  const once =
+    source.length +
+    lengthOf(action) +
+    lengthOf(repo) +
+    lengthOf(sender) +
+    lengthOf(title) +
+    lengthOf(url) +
+    lengthOf(check_result?.head_branch);
+  // These are also in an index, and the tenant is in five.
+  const indexed = id.length + source_id.length + lengthOf(external_id) + type.length;
+  return Math.round(PER_FULL_BYTE * (EVENT_BYTES + once + 2 * indexed + 6 * tenant.length));
+}
 
 function* incrementCounters(
   growths: Map<string, Growth>,

@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { createIngestObserver } from "../../events/admit/observe-ingest.ts";
 import { createDeliveryMetrics } from "../../events/mcp-events/metrics.ts";
 import { createEventMetrics } from "../../events/metrics.ts";
 import { addRunGauges, createMatchingMetrics, createRunMetrics } from "../../flows/metrics.ts";
 import type { WorkerLoad } from "../../flows/runs/run-metrics.ts";
 import { createOperationsPart } from "../../operations/part.ts";
+import { createCommitMetrics } from "../../pipeline.ts";
 import { createRedeliveryMetrics } from "../../redelivery/metrics.ts";
 import { createMetrics } from "./metrics.ts";
 
@@ -37,7 +39,10 @@ function create() {
     countRedeliveries: () => read({ open: 2, given_up: 1, delivered: 4 }),
     getRedeliverySweep: () => read({ completed_at: 9_000, error: "GitHub is down" }),
   } as never;
-  const events = createEventMetrics(metrics, { store, countStreams: () => 2 });
+  const countSwept = createEventMetrics(metrics, { store, countStreams: () => 2 });
+  const log = { info() {}, warn() {}, error() {} };
+  const { observe } = createIngestObserver({ metrics, log, defer: () => {}, now: () => 0 });
+  createCommitMetrics(metrics);
   const countDelivery = createDeliveryMetrics(metrics);
   const countTrip = createMatchingMetrics(metrics, {
     store,
@@ -52,7 +57,16 @@ function create() {
     { tokens: {} } as never,
     () => ({}) as never,
   );
-  return { text: metrics.text, values, events, countDelivery, countTrip, runs, countRedeliveries };
+  return {
+    text: metrics.text,
+    values,
+    observe,
+    countSwept,
+    countDelivery,
+    countTrip,
+    runs,
+    countRedeliveries,
+  };
 }
 
 const docs = readFileSync(new URL("../../../../../docs/operating.md", import.meta.url), "utf8");
@@ -65,11 +79,11 @@ it("has the metrics that docs/operating.md lists", async () => {
 });
 
 it("lists the labels of each metric in docs/operating.md", async () => {
-  const { text: readText, values, events, countDelivery, ...metrics } = create();
-  const { countTrip, runs, countRedeliveries } = metrics;
+  const { text: readText, values, observe, ...metrics } = create();
+  const { countSwept, countDelivery, countTrip, runs, countRedeliveries } = metrics;
   const outcome = { outcome: "rejected", reason: "busy", detail: "" } as const;
-  events.observe({ source: "github", address: "", outcome, took: 1 });
-  events.countSwept("processed", 1);
+  observe({ source: "github", address: "", outcome, took: 1 });
+  countSwept("processed", 1);
   countDelivery("delivered");
   countTrip("chain");
   countRedeliveries("requested", 1);
@@ -105,7 +119,7 @@ it("starts the counts of runs at 0, and measures no duration of runs that never 
 });
 
 it("counts webhooks by known sources, and runs and steps by outcome, in seconds", async () => {
-  const { text, events, runs } = create();
+  const { text, observe, runs } = create();
   const outcome = {
     outcome: "duplicate" as const,
     id: "e",
@@ -113,7 +127,7 @@ it("counts webhooks by known sources, and runs and steps by outcome, in seconds"
     emptyResponse: false,
   };
   for (const source of ["github", "github", "callback", "a/made-up/path"])
-    events.observe({ source, address: "", outcome, took: 2 });
+    observe({ source, address: "", outcome, took: 2 });
   runs.observeRun("succeeded", 20);
   runs.observeRun("succeeded", 2_000);
   runs.observeRun("cancelled", 1);

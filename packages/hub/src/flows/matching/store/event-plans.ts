@@ -2,7 +2,7 @@
 
 import { encodeReasons, type Reason } from "@signalbox/rules/match/match-trigger.ts";
 import type { NewEvent } from "../../../events/model.ts";
-import { PER_FULL_BYTE } from "../../../events/store/event-rows.ts";
+import { PER_FULL_BYTE } from "../../../events/store/append-events.ts";
 import { columnsOf } from "../../../kernel/store/schema.ts";
 import { type Dialect, insert, type Value, type Verb } from "../../../kernel/store/sql.ts";
 import type { LaneLimit } from "../../runs/model.ts";
