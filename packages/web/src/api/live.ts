@@ -43,7 +43,7 @@ const RETRY_MS = 3_000;
 /** Components subscribe and unsubscribe in groups; the stream is reopened once for each group. */
 const SETTLE_MS = 50;
 
-/** The hub rejects a stream with more runs, or more flows; see tab-topics.ts of the hub. */
+/** The hub rejects a stream with more runs, or more flows; see tab-stream.ts of the hub. */
 const MAX_FOLLOWED = 20;
 
 /**

@@ -1,8 +1,9 @@
 import { expect, it } from "vitest";
 import { parseNetworks } from "../../kernel/http/addresses.ts";
-import type { CallbackRequest, IncomingRequest } from "./receive-request.ts";
 import {
+  type CallbackRequest,
   createReceiveRequest,
+  type IncomingRequest,
   isIngestPath,
   type ReceiveRequestOptions,
 } from "./receive-request.ts";

@@ -8,8 +8,7 @@ import { iso } from "../../kernel/http/paging.ts";
 import { implement, type Route } from "../../kernel/http/route.ts";
 import type { Store } from "../../store.ts";
 import type { IngestObserver } from "../admit/observe-ingest.ts";
-import type { SourceDefinition } from "../admit/source.ts";
-import { secretVariable } from "../admit/source.ts";
+import { type SourceDefinition, secretVariable } from "../admit/source.ts";
 import { githubSampleTypes } from "../sources/github-sample.ts";
 import { sources } from "../sources/index.ts";
 

@@ -28,8 +28,7 @@ import {
 } from "./event-view.ts";
 import { createInboxChanges, notFound, oldestFirst } from "./inbox-changes.ts";
 import { createLargeReads } from "./large-reads.ts";
-import type { PayloadPart } from "./payload-reader.ts";
-import { createPayloadReader } from "./payload-reader.ts";
+import { createPayloadReader, type PayloadPart } from "./payload-reader.ts";
 
 /** The maximum number of queries for one page of a search. Each query scans a part of the log. */
 export const MAX_SCANS = 10;

@@ -19,8 +19,13 @@ import { matchesFilter, toEventFilter } from "./event-types.ts";
 import type { DeliveryProgress, Subscription } from "./model.ts";
 import type { Envelope } from "./protocol.ts";
 import { toOccurrence } from "./read-log.ts";
-import type { Endpoint, PostWebhook } from "./webhook.ts";
-import { type SendResult, sendFailure, sendWebhook } from "./webhook.ts";
+import {
+  type Endpoint,
+  type PostWebhook,
+  type SendResult,
+  sendFailure,
+  sendWebhook,
+} from "./webhook.ts";
 
 export type DeliveryOutcome = "delivered" | "failed" | "skipped" | "gone" | "terminated";
 

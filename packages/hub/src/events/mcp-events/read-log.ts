@@ -154,7 +154,10 @@ async function skipOlder(
   return low;
 }
 
-/** Converts an event to the format that all subscribers get. Includes the payload unless the occurrence would exceed the size limit of a webhook. */
+/**
+ * Converts an event to the format that all subscribers get. Includes the payload unless the occurrence
+ * would exceed the size limit of a webhook.
+ */
 export async function toOccurrence(
   store: Pick<Store, "getPayload">,
   event: EventRow,

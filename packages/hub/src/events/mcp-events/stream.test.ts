@@ -15,8 +15,7 @@ import {
   sampleEvents,
 } from "../store/contract/sample.ts";
 import { streamParams } from "./protocol.ts";
-import type { StreamOptions } from "./stream.ts";
-import { createEventStreams, streamEvents } from "./stream.ts";
+import { createEventStreams, type StreamOptions, streamEvents } from "./stream.ts";
 
 interface Notification {
   method: string;

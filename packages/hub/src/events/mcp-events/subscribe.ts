@@ -12,14 +12,11 @@ import { createSemaphore } from "../../kernel/lib/semaphore.ts";
 import { parseOutboundUrl } from "../../kernel/outbound/outbound-url.ts";
 import type { Store } from "../../store.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
-import type { Narrowing } from "./event-types.ts";
-import { findType } from "./event-types.ts";
+import { findType, type Narrowing } from "./event-types.ts";
 import type { Subscription } from "./model.ts";
-import type { SubscribeParams, UnsubscribeParams } from "./protocol.ts";
-import { EventsError } from "./protocol.ts";
+import { EventsError, type SubscribeParams, type UnsubscribeParams } from "./protocol.ts";
 import { findStart } from "./read-log.ts";
-import type { PostWebhook } from "./webhook.ts";
-import { verifyEndpoint } from "./webhook.ts";
+import { type PostWebhook, verifyEndpoint } from "./webhook.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -15,8 +15,7 @@ import {
   matchTriggers,
   type Verdict,
 } from "@signalbox/rules/match/match-trigger.ts";
-import type { PayloadFormat } from "../../events/sources/read-payload.ts";
-import { readPayload } from "../../events/sources/read-payload.ts";
+import { type PayloadFormat, readPayload } from "../../events/sources/read-payload.ts";
 import { type Job, type JobRequest, toResult } from "../../kernel/jobs/job.ts";
 import type { RunIsolated } from "../sandbox/author-programs.ts";
 
