@@ -9,13 +9,11 @@ import { createEndpoints } from "./admit/endpoints.ts";
 import { createGithubRanges } from "./admit/github-ranges.ts";
 import type { IngestOptions } from "./admit/ingest.ts";
 import { createIngestObserver, type IngestObserver } from "./admit/observe-ingest.ts";
-import { createSendSample } from "./admit/send-sample.ts";
 import type { AdmitCallbackOptions } from "./callback/admit-callback.ts";
 import { createCallbackTokenCache } from "./callback/callback-token-cache.ts";
-import { createSendTestEvent } from "./callback/send-test-event.ts";
 import { sourceKindRoutes } from "./endpoints/source-kind-routes.ts";
 import { sourceRoutes } from "./endpoints/source-routes.ts";
-import { testEventRoutes } from "./endpoints/test-event-routes.ts";
+import { type TestEventRoutes, testEventRoutes } from "./endpoints/test-event-routes.ts";
 import { eventRoutes, type ReplayEvent } from "./inbox/event-routes.ts";
 import { createInbox, type Inbox } from "./inbox/inbox.ts";
 import { addInboxRoutes } from "./inbox/inbox-routes.ts";
@@ -43,8 +41,8 @@ export interface EventsPart extends Part {
 export interface EventsPartOptions {
   tenancy: IngestOptions["tenancy"];
   /** The pipeline, and the runs of flows, are created later. */
-  receive: Parameters<typeof createSendSample>[0]["receive"];
-  append: Parameters<typeof createSendTestEvent>[0]["append"];
+  receive: TestEventRoutes["receive"];
+  append: TestEventRoutes["append"];
   replay: ReplayEvent;
   followRun: LiveStreamsOptions["followRun"];
 }
@@ -76,14 +74,6 @@ export function createEventsPart(
     countStreams: live.countConnected,
   });
   const admission = createAdmission(kernel, tenancy);
-  const sendSample = createSendSample({
-    endpoints: admission.endpoints,
-    store,
-    receive,
-    newId,
-    now,
-  });
-  const sendTestEvent = createSendTestEvent({ store, append, newId, now });
   let stopSweeper = () => {};
   const closeWaits = once(waits.close);
   return {
@@ -102,7 +92,14 @@ export function createEventsPart(
         now,
         publicUrl: settings.publicUrl,
       }),
-      ...testEventRoutes({ store, sendSample, sendTestEvent }),
+      ...testEventRoutes({
+        endpoints: admission.endpoints,
+        store,
+        receive,
+        append,
+        newId,
+        now,
+      }),
       ...sourceKindRoutes({
         store,
         listRejections: admission.listRejections,

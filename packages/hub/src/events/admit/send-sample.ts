@@ -33,7 +33,7 @@ interface SampleResult {
   signed: boolean;
 }
 
-export type SendSample = (request: SampleRequest) => Promise<SampleResult>;
+type SendSample = (request: SampleRequest) => Promise<SampleResult>;
 
 export interface SendSampleOptions {
   endpoints: Endpoints;

@@ -23,7 +23,7 @@ interface TestEventRequest {
   data?: JsonObject | undefined;
 }
 
-export type SendTestEvent = (request: TestEventRequest) => Promise<{ id: string } | Rejection>;
+type SendTestEvent = (request: TestEventRequest) => Promise<{ id: string } | Rejection>;
 
 export interface SendTestEventOptions {
   store: Pick<Store, "getConnection" | "getOffers">;
