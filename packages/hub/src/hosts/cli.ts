@@ -1,4 +1,3 @@
-import { isStorageUnavailable } from "../kernel/store/storage-unavailable.ts";
 import {
   type Command,
   CommandFailed,
@@ -6,13 +5,14 @@ import {
   parse,
   print,
   UsageError,
-} from "./cli/command.ts";
+} from "../../../cli/src/command.ts";
+import { findClosest } from "../../../cli/src/find-closest.ts";
+import { formatHelp, formatOverview } from "../../../cli/src/help.ts";
+import { withProgram } from "../../../cli/src/program.ts";
+import { red } from "../../../cli/src/style.ts";
+import { isStorageUnavailable } from "../kernel/store/storage-unavailable.ts";
 import { commands } from "./cli/commands.ts";
-import { findClosest } from "./cli/find-closest.ts";
-import { formatHelp, formatOverview } from "./cli/help.ts";
-import { withProgram } from "./cli/program.ts";
 import { serve } from "./cli/serve.ts";
-import { red } from "./cli/style.ts";
 import { version } from "./version.ts";
 
 function findCommand(name: string): Command {

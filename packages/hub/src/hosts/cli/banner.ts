@@ -1,11 +1,11 @@
+import { program } from "../../../../cli/src/program.ts";
+import { quoteForShell, sameHubFlags } from "../../../../cli/src/same-hub-flags.ts";
+import { bold, cyan, dim, green, yellow } from "../../../../cli/src/style.ts";
 import { githubSettings } from "../../github-settings.ts";
 import { lacksProxyHeader } from "../../hub-settings.ts";
 import type { Settings } from "../../settings.ts";
 import { CREATE_OPERATOR_TOKEN } from "../../tokens/operator-token.ts";
 import type { RunningHub } from "../node/start-hub.ts";
-import { program } from "./program.ts";
-import { quoteForShell, sameHubFlags } from "./same-hub-flags.ts";
-import { bold, cyan, dim, green, yellow } from "./style.ts";
 
 /** Formats the text that `serve` prints: addresses, warnings, and lines to paste into other programs. */
 export function formatBanner(hub: RunningHub, settings: Settings, version: string): string {

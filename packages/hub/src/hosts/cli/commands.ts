@@ -1,21 +1,21 @@
 /** All commands, in the order of the help. */
-import { bridge } from "./bridge.ts";
-import type { Command } from "./command.ts";
+import { bridge } from "../../../../cli/src/bridge.ts";
+import type { Command } from "../../../../cli/src/command.ts";
+import { connection } from "../../../../cli/src/connection.ts";
+import { events } from "../../../../cli/src/events.ts";
+import { exec } from "../../../../cli/src/exec.ts";
+import { flows } from "../../../../cli/src/flows.ts";
+import { importFlows } from "../../../../cli/src/import-flows.ts";
+import { open } from "../../../../cli/src/open.ts";
+import { send } from "../../../../cli/src/send.ts";
+import { source } from "../../../../cli/src/source.ts";
+import { tenant } from "../../../../cli/src/tenant.ts";
+import { token } from "../../../../cli/src/token.ts";
 import { compact } from "./compact.ts";
 import { config } from "./config.ts";
-import { connection } from "./connection.ts";
 import { doctor } from "./doctor.ts";
-import { events } from "./events.ts";
-import { exec } from "./exec.ts";
-import { flows } from "./flows.ts";
-import { importFlows } from "./import-flows.ts";
 import { key } from "./key.ts";
-import { open } from "./open.ts";
-import { send } from "./send.ts";
 import { serve } from "./serve.ts";
-import { source } from "./source.ts";
-import { tenant } from "./tenant.ts";
-import { token } from "./token.ts";
 
 export const commands: readonly Command[] = [
   serve,

@@ -1,5 +1,13 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
+import {
+  assertNoMoreArguments,
+  type Command,
+  CommandFailed,
+  print,
+  UsageError,
+} from "../../../../cli/src/command.ts";
+import { green } from "../../../../cli/src/style.ts";
 import type { Settings } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import {
@@ -10,14 +18,6 @@ import {
   reserveDatabase,
   sqliteFile,
 } from "../node/open-store.ts";
-import {
-  assertNoMoreArguments,
-  type Command,
-  CommandFailed,
-  print,
-  UsageError,
-} from "./command.ts";
-import { green } from "./style.ts";
 import { assertDatabaseExists } from "./with-store.ts";
 
 export const compact: Command = {

@@ -1,11 +1,17 @@
+import {
+  assertNoMoreArguments,
+  type Command,
+  CommandFailed,
+  print,
+  table,
+} from "../../../../cli/src/command.ts";
+import { connectToHub, createHubClient, findRunningHub } from "../../../../cli/src/hub-client.ts";
+import { dim } from "../../../../cli/src/style.ts";
 import { effectiveSettings } from "../../effective-settings.ts";
 import { SettingsError } from "../../kernel/settings.ts";
 import type { EffectiveSetting } from "../../operations/settings-routes.ts";
 import type { Settings } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { assertNoMoreArguments, type Command, CommandFailed, print, table } from "./command.ts";
-import { connectToHub, createHubClient, findRunningHub } from "./hub-client.ts";
-import { dim } from "./style.ts";
 
 export const config: Command = {
   name: "config",

@@ -1,6 +1,6 @@
+import { program } from "../../../../cli/src/program.ts";
 import type { RetentionClock } from "../../events/retention/retention-clock.ts";
 import type { DatabaseFile, DatabaseSize } from "../../kernel/store/database-file.ts";
-import { program } from "./program.ts";
 
 /** The result of one check of `doctor`. `--json` prints it with these fields. */
 export interface Finding {

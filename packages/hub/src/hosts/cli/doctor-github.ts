@@ -1,11 +1,12 @@
 /** Checks the GitHub App for `doctor`: its credentials, its webhook URL, and failed webhooks. */
+
+import { type HubClient, HubRequestFailed } from "../../../../cli/src/hub-client.ts";
 import { createGithubApp } from "../../github/github-app.ts";
 import { githubSettings } from "../../github-settings.ts";
 import type { RedeliverySweep } from "../../redelivery/model.ts";
 import type { Settings } from "../../settings.ts";
 import type { Store } from "../../store.ts";
 import type { Finding } from "./doctor-findings.ts";
-import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 
 const CREDENTIALS_FIX =
   "check GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and GITHUB_API_URL; the page of the App shows its id, and generates keys";

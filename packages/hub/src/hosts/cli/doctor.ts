@@ -1,5 +1,16 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { assertNoMoreArguments, type Command, print } from "../../../../cli/src/command.ts";
+import {
+  connectToHub,
+  findRunningHub,
+  isSameUrl,
+  locateHub,
+} from "../../../../cli/src/hub-client.ts";
+import { tryReadHubFile } from "../../../../cli/src/hub-file.ts";
+import { program } from "../../../../cli/src/program.ts";
+import { serveFlags } from "../../../../cli/src/same-hub-flags.ts";
+import { dim, green, red, yellow } from "../../../../cli/src/style.ts";
 import { WEBHOOKS } from "../../events/admit/receive-request.ts";
 import { githubSettings } from "../../github-settings.ts";
 import {
@@ -12,11 +23,9 @@ import {
 import { SettingsError } from "../../kernel/settings.ts";
 import { definitions, type Settings } from "../../settings.ts";
 import { isDatabaseMarked } from "../node/database-marker.ts";
-import { tryReadHubFile } from "../node/hub-file.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
 import { withoutPassword } from "../without-password.ts";
-import { assertNoMoreArguments, type Command, print } from "./command.ts";
 import {
   describeRetentionClock,
   describeSecrets,
@@ -24,10 +33,6 @@ import {
   type Finding,
 } from "./doctor-findings.ts";
 import { checkGithubApp, checkRemoteRedelivery, describeRedelivery } from "./doctor-github.ts";
-import { connectToHub, findRunningHub, isSameUrl, locateHub } from "./hub-client.ts";
-import { program } from "./program.ts";
-import { serveFlags } from "./same-hub-flags.ts";
-import { dim, green, red, yellow } from "./style.ts";
 
 export const doctor: Command = {
   name: "doctor",

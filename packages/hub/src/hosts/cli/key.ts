@@ -1,3 +1,13 @@
+import {
+  actionOf,
+  assertNoMoreArguments,
+  type Command,
+  CommandFailed,
+  print,
+  UsageError,
+} from "../../../../cli/src/command.ts";
+import { findRunningHub } from "../../../../cli/src/hub-client.ts";
+import { dim, green, yellow } from "../../../../cli/src/style.ts";
 import { createSeal } from "../../kernel/lib/seal.ts";
 import type { Settings } from "../../settings.ts";
 import type { Store } from "../../store.ts";
@@ -6,16 +16,6 @@ import { loadSettings } from "../node/load-settings.ts";
 import { reserveDatabase } from "../node/open-store.ts";
 import { resealAll } from "../node/reseal.ts";
 import { createSealKey, loadSealKeys, type SealKeys, writeSealKeys } from "../node/seal-key.ts";
-import {
-  actionOf,
-  assertNoMoreArguments,
-  type Command,
-  CommandFailed,
-  print,
-  UsageError,
-} from "./command.ts";
-import { findRunningHub } from "./hub-client.ts";
-import { dim, green, yellow } from "./style.ts";
 import { assertDatabaseExists, withStore } from "./with-store.ts";
 
 export const key: Command = {

@@ -1,10 +1,10 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { Database } from "better-sqlite3";
+import { UsageError } from "../../../../cli/src/command.ts";
 import { fileOfRows, readRow } from "../../flows/import/read-rows.ts";
 import { selectOldestFirst } from "../../flows/store/legacy-flows.ts";
 import { isLegacyTable } from "../../kernel/store/rename-legacy-tables.ts";
-import { UsageError } from "./command.ts";
 
 const SQLITE_HEADER = "SQLite format 3\0";
 

@@ -1,9 +1,9 @@
+import { allSettings, assertNoMoreArguments, type Command } from "../../../../cli/src/command.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import type { Logger } from "../node/log.ts";
 import type { RunningHub } from "../node/start-hub.ts";
 import { version } from "../version.ts";
 import { formatBanner, operatorTokenCommand } from "./banner.ts";
-import { allSettings, assertNoMoreArguments, type Command } from "./command.ts";
 
 export const serve: Command = {
   name: "serve",

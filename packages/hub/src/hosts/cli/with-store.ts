@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
+import { CommandFailed } from "../../../../cli/src/command.ts";
+import { serveFlags } from "../../../../cli/src/same-hub-flags.ts";
+import { yellow } from "../../../../cli/src/style.ts";
 import type { Settings } from "../../settings.ts";
 import type { Store } from "../../store.ts";
 import { assertNotLost } from "../node/database-marker.ts";
 import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
-import { CommandFailed } from "./command.ts";
-import { serveFlags } from "./same-hub-flags.ts";
-import { yellow } from "./style.ts";
 
 /** Calls `work` with an open store. Throws if the SQLite database is missing and `create` is false. */
 export async function withStore(

@@ -1,5 +1,6 @@
 import { existsSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { tryReadHubFile } from "../../../../cli/src/hub-file.ts";
 import { messageOf } from "../../kernel/backends/postgres-errors.ts";
 import { SettingsError } from "../../kernel/settings.ts";
 import type { OutageLog } from "../../kernel/store/outage-log.ts";
@@ -10,7 +11,6 @@ import { type Store, storeDefinition } from "../../store.ts";
 import { withoutPassword } from "../without-password.ts";
 import { assertNotLost, describeLoss, isDatabaseMarked } from "./database-marker.ts";
 import { describeForeignOwner } from "./file-owner.ts";
-import { tryReadHubFile } from "./hub-file.ts";
 
 type DatabaseSettings = Pick<Settings, "databaseUrl" | "data">;
 

@@ -1,6 +1,7 @@
 /** Starts the hub on Node: opens the store, creates the host ports, and serves the hub over HTTP. */
 import type { IncomingMessage } from "node:http";
 import { getRequestListener } from "@hono/node-server";
+import { type HubFile, removeHubFile, writeHubFile } from "../../../../cli/src/hub-file.ts";
 import { effectiveSettings } from "../../effective-settings.ts";
 import { isIngestPath } from "../../events/admit/receive-request.ts";
 import { isLivePath, isSocketPath } from "../../events/live/live-streams.ts";
@@ -23,7 +24,6 @@ import { createGuardedFetch } from "./guarded-fetch.ts";
 import { createGuardedWebFetch } from "./guarded-web-fetch.ts";
 import { nodeHmacKey, nodeSha256Hex } from "./hmac.ts";
 import { type HttpServer, openHttpServer } from "./http-server.ts";
-import { type HubFile, removeHubFile, writeHubFile } from "./hub-file.ts";
 import { createJobWorkers } from "./job-workers.ts";
 import { createLiveTransport } from "./live.ts";
 import type { Logger } from "./log.ts";
