@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { parseNumber, SettingsError } from "../../hub/src/kernel/settings.ts";
+import { parseNumber, SettingsError } from "@signalbox/rules/settings.ts";
 import { definitions, type SettingName } from "../../hub/src/settings.ts";
 import { findClosest } from "./find-closest.ts";
 

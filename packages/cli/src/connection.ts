@@ -1,6 +1,7 @@
 import type { Connection } from "@signalbox/contract";
+import { readSecret } from "@signalbox/rules/settings.ts";
 import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
-import { readSecret, type Settings } from "../../hub/src/settings.ts";
+import type { Settings } from "../../hub/src/settings.ts";
 import {
   actionOf,
   asString,

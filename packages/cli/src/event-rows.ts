@@ -1,6 +1,6 @@
 /** Formats events for a terminal: as a list with one line for each event, or one event with its payload. */
 import type { EventSummary, StoredEvent } from "@signalbox/contract/events.ts";
-import { eventName } from "../../hub/src/events/inbox/event-view.ts";
+import { eventName } from "@signalbox/contract/events.ts";
 import { bold, dim } from "./style.ts";
 import { clip, pad, toPrintable } from "./text-layout.ts";
 

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { App, Flow } from "@signalbox/contract";
+import type { AppFile } from "@signalbox/rules/flows/import/read-flow-file.ts";
 import { snakeCase, uniqueName } from "@signalbox/rules/flows/tool-name.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
-import type { AppFile } from "../../hub/src/flows/import/read-flow-file.ts";
 import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
 import {
   actionOf,

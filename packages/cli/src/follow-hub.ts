@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createSseParser, type SseMessage } from "@signalbox/bridge/sse-parser";
 import type { StreamedEvent } from "@signalbox/contract";
-import { backoffMs } from "../../hub/src/kernel/lib/backoff.ts";
+import { backoffMs } from "@signalbox/rules/backoff.ts";
 import { CommandFailed } from "./command.ts";
 import { causeOf, type HubClient, HubRequestFailed } from "./hub-client.ts";
 

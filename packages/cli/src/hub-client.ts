@@ -5,7 +5,7 @@
  */
 import type { Routes } from "@signalbox/contract";
 import { type Client, createClient } from "@signalbox/contract/client.ts";
-import type { Problem } from "../../hub/src/kernel/lib/problem.ts";
+import type { Problem } from "@signalbox/contract/problem.ts";
 import { localUrl, type SettingName, type Settings } from "../../hub/src/settings.ts";
 import { CommandFailed } from "./command.ts";
 import { type HubFile, readHubFile, tryReadHubFile } from "./hub-file.ts";

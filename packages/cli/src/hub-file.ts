@@ -5,8 +5,8 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { SettingsError } from "@signalbox/rules/settings.ts";
 import { z } from "zod";
-import { SettingsError } from "../../hub/src/kernel/settings.ts";
 
 const hubFileSchema = z.object({
   pid: z.int(),

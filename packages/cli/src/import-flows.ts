@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import type { FlowReport } from "@signalbox/contract";
+import { type AppFile, readFlowFile } from "@signalbox/rules/flows/import/read-flow-file.ts";
 import type { Json } from "@signalbox/rules/json.ts";
+import { parseJson } from "@signalbox/rules/parse-json.ts";
+import { RequestError } from "@signalbox/rules/request-error.ts";
+import { truncate } from "@signalbox/rules/truncate.ts";
 import type { ImportedFlow, ImportPolicy } from "../../hub/src/flows/import/import-flows.ts";
-import { type AppFile, readFlowFile } from "../../hub/src/flows/import/read-flow-file.ts";
 import { isSqliteFile, readLegacyDatabase } from "../../hub/src/hosts/cli/read-legacy-database.ts";
 import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
-import { parseJson } from "../../hub/src/kernel/lib/parse-json.ts";
-import { RequestError } from "../../hub/src/kernel/lib/request-error.ts";
-import { truncate } from "../../hub/src/kernel/lib/truncate.ts";
 import { asString, assertNoMoreArguments, type Command, print, UsageError } from "./command.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { dim, green, red, yellow } from "./style.ts";
@@ -69,7 +69,7 @@ export function readJsonFile(file: string): Json {
   } catch (error) {
     throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
   }
-  return withUsageErrors(file, () => parseJson(content, "file", Number.POSITIVE_INFINITY));
+  return withUsageErrors(file, () => parseJson(content, "file"));
 }
 
 /** Throws if no app in the file is valid. `app` overrides the app of every flow. */

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
-import type { Origin, Settings } from "../../hub/src/settings.ts";
+import type { Origin } from "@signalbox/rules/settings.ts";
+import type { Settings } from "../../hub/src/settings.ts";
 
 /**
  * Returns the flags with which a printed command finds the same hub. `missingOrigins` are the origins of

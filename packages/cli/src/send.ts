@@ -1,11 +1,12 @@
+import { RequestError } from "@signalbox/rules/request-error.ts";
+import { readSecret } from "@signalbox/rules/settings.ts";
 import type { SourceDefinition } from "../../hub/src/events/admit/source.ts";
 import { sources } from "../../hub/src/events/sources/index.ts";
 import { makeSample, signSample } from "../../hub/src/events/sources/signed-sample.ts";
 import { nodeHmacKey } from "../../hub/src/hosts/node/hmac.ts";
 import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
 import { createIds } from "../../hub/src/kernel/lib/ids.ts";
-import { RequestError } from "../../hub/src/kernel/lib/request-error.ts";
-import { readSecret, type Settings } from "../../hub/src/settings.ts";
+import type { Settings } from "../../hub/src/settings.ts";
 import {
   asString,
   assertNoMoreArguments,

@@ -1,9 +1,10 @@
 import type { Source } from "@signalbox/contract";
+import { EVERY_TENANT, LOCAL_TENANT } from "@signalbox/contract/scopes.ts";
 import { GRACE_HOURS, MAX_GRACE_HOURS } from "@signalbox/contract/sources.ts";
+import { readSecret } from "@signalbox/rules/settings.ts";
 import { sources } from "../../hub/src/events/sources/index.ts";
 import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
-import { EVERY_TENANT, LOCAL_TENANT } from "../../hub/src/kernel/access/scopes.ts";
-import { readSecret, type Settings } from "../../hub/src/settings.ts";
+import type { Settings } from "../../hub/src/settings.ts";
 import { describeAddedSource } from "./added-source.ts";
 import {
   actionOf,

@@ -1,4 +1,4 @@
-import { LOCAL_TENANT } from "../../hub/src/kernel/access/scopes.ts";
+import { LOCAL_TENANT } from "@signalbox/contract/scopes.ts";
 import { asString, type Parsed, UsageError } from "./command.ts";
 import type { WithHubOptions } from "./with-hub.ts";
 

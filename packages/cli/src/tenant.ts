@@ -4,8 +4,8 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import type { TenantDetails } from "@signalbox/contract";
 import { pathWith } from "@signalbox/contract/client.ts";
+import { LOCAL_TENANT } from "@signalbox/contract/scopes.ts";
 import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
-import { LOCAL_TENANT } from "../../hub/src/kernel/access/scopes.ts";
 import type { Settings } from "../../hub/src/settings.ts";
 import {
   actionOf,

@@ -1,15 +1,17 @@
 import type { Token } from "@signalbox/contract";
-import { MAX_DAYS } from "@signalbox/contract/tokens.ts";
-import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
 import {
   DEFAULT_SCOPES,
+  ENV_ID_PREFIX,
   EVERY_TENANT,
   LOCAL_TENANT,
+  SCOPES,
   type Scope,
-  scopes,
-} from "../../hub/src/kernel/access/scopes.ts";
+  tenantsError,
+  unknownTenantError,
+} from "@signalbox/contract/scopes.ts";
+import { MAX_DAYS } from "@signalbox/contract/tokens.ts";
+import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
 import type { Settings } from "../../hub/src/settings.ts";
-import { ENV_ID_PREFIX, tenantsError, unknownTenantError } from "../../hub/src/tokens/tokens.ts";
 import {
   actionOf,
   assertNoMoreArguments,
@@ -36,7 +38,7 @@ export const token: Command = {
     scope: {
       type: "string",
       value: "LIST",
-      help: `the scopes, separated by commas: ${scopes.join(", ")} (${DEFAULT_SCOPES.join(",")})`,
+      help: `the scopes, separated by commas: ${SCOPES.join(", ")} (${DEFAULT_SCOPES.join(",")})`,
     },
     tenant: {
       type: "string",
@@ -105,9 +107,9 @@ const create: Action = async (settings, name, flags) => {
 };
 
 function scopeOf(name: string): Scope {
-  const scope = scopes.find((known) => known === name);
+  const scope = SCOPES.find((known) => known === name);
   if (scope) return scope;
-  throw new UsageError(`Unknown scope "${name}". Known scopes: ${scopes.join(", ")}.`);
+  throw new UsageError(`Unknown scope "${name}". Known scopes: ${SCOPES.join(", ")}.`);
 }
 
 const describeTenants = (tenants: readonly string[]): string =>

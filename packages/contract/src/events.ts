@@ -61,6 +61,14 @@ const originFields = {
 export const summarySchema = z.object({ ...stateFields, ...summaryFields, ...originFields });
 export type EventSummary = z.output<typeof summarySchema>;
 
+/** Returns, for example, `github.issues opened`. Types of Stripe already contain the action. */
+export const eventName = ({
+  source,
+  type,
+  action,
+}: Pick<EventSummary, "source" | "type" | "action">): string =>
+  action === null || type.endsWith(action) ? `${source}.${type}` : `${source}.${type} ${action}`;
+
 const claimFields = {
   outcome: z
     .enum(EVENT_OUTCOMES)

@@ -1,5 +1,6 @@
 /** Generates the OpenAPI document from the routes. */
 import { z } from "zod";
+import { problemSchema } from "./problem.ts";
 import { fillPath, type RouteSpec, TAGS } from "./route.ts";
 
 /** Replaces references to `$defs`: the only recursive schema is that of `z.json()`, which the document contains as `Json`. */
@@ -15,15 +16,6 @@ function toSchema(schema: z.ZodType, io: "input" | "output"): JsonSchema {
 }
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
-
-const problemSchema = z.object({
-  type: z.string(),
-  title: z.string(),
-  status: z.int(),
-  detail: z.string(),
-  code: z.string().describe("Stable. Compare errors by this field."),
-  errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
-});
 
 export interface OpenApiInput {
   routes: readonly RouteSpec[];

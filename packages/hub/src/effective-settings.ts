@@ -1,8 +1,9 @@
 /** The settings as `signalbox config` and the API show them: without secrets. */
 
 import { withoutPassword } from "./hosts/without-password.ts";
+import type { Origin } from "./kernel/settings.ts";
 import type { EffectiveSetting } from "./operations/settings-routes.ts";
-import { definitions, type Origin, type SettingName } from "./settings.ts";
+import { definitions, type SettingName } from "./settings.ts";
 
 /** Formats the value of a setting: a secret as `(set)`, and the database URL without its password. */
 function formatSetting({ name, value, secret }: Origin): string | null {

@@ -6,7 +6,8 @@ import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { effectiveSettings } from "./effective-settings.ts";
 import { loadSettings } from "./hosts/node/load-settings.ts";
 import { allowsUnsigned, assertSafe, hubSettings } from "./hub-settings.ts";
-import { definitions, localUrl, readSettings, type SettingsInput } from "./settings.ts";
+import type { SettingsInput } from "./kernel/settings.ts";
+import { definitions, localUrl, readSettings } from "./settings.ts";
 
 const read = (input: Partial<SettingsInput> = {}) =>
   readSettings({ flags: {}, env: {}, file: {}, ...input });

@@ -12,7 +12,15 @@ import { flowDefinitions } from "./flows/settings.ts";
 import { githubDefinitions } from "./github/settings.ts";
 import { isLoopback } from "./kernel/http/addresses.ts";
 import { kernelDefinitions } from "./kernel/kernel-settings.ts";
-import { type Setting, SettingsError, type ValuesOf } from "./kernel/settings.ts";
+import {
+  emptySecret,
+  firstDefined,
+  type Origin,
+  readValues,
+  SettingsError,
+  type SettingsInput,
+  type ValuesOf,
+} from "./kernel/settings.ts";
 import { peopleDefinitions } from "./people/settings.ts";
 import { redeliveryDefinitions } from "./redelivery/settings.ts";
 
@@ -28,14 +36,6 @@ export const definitions = {
 
 export type SettingName = keyof typeof definitions;
 
-export interface Origin {
-  name: string;
-  env: string;
-  value: unknown;
-  from: "flag" | "environment" | "file" | "default";
-  secret: boolean;
-}
-
 export interface Settings extends ValuesOf<typeof definitions> {
   /** Webhook secrets by source, from the environment or the file. */
   secrets: Record<string, string[]>;
@@ -44,42 +44,9 @@ export interface Settings extends ValuesOf<typeof definitions> {
   origins: Origin[];
 }
 
-export interface SettingsInput {
-  flags: Record<string, string | boolean | undefined>;
-  env: Record<string, string | undefined>;
-  /** The parsed signalbox.config.json. */
-  file: Record<string, unknown>;
-}
-
-export function readSettings({ flags, env, file }: SettingsInput): Settings {
-  const origins: Origin[] = [];
-  const problems: string[] = [];
-  const values: Record<string, unknown> = {};
-
-  for (const [name, { env: variable, flag, schema, secret = false }] of Object.entries(
-    definitions as Record<string, Setting<unknown>>,
-  )) {
-    const [from, input] = firstDefined(
-      ["flag", flag === undefined ? undefined : flags[flag]],
-      ["environment", env[variable]?.trim() ? env[variable] : undefined],
-      ["file", file[name]],
-    );
-    const parsed = schema.safeParse(input);
-    if (parsed.success) values[name] = parsed.data;
-    else {
-      const where = {
-        flag: `--${flag}`,
-        environment: variable,
-        file: `"${name}" in signalbox.config.json`,
-        default: variable,
-      }[from];
-      problems.push(
-        `${where} ${parsed.error.issues[0]?.message ?? "is invalid"}${secret ? "" : `, but is ${JSON.stringify(input)}`}.`,
-      );
-    }
-    origins.push({ name, env: variable, value: values[name], from, secret });
-  }
-
+export function readSettings(input: SettingsInput): Settings {
+  const { values, origins, problems } = readValues(definitions, input);
+  const { env, file } = input;
   const secrets: Record<string, string[]> = {};
   const fileSecrets = z
     .record(z.string(), z.union([z.string(), z.array(z.string())]))
@@ -114,41 +81,16 @@ export function readSettings({ flags, env, file }: SettingsInput): Settings {
       );
   if (problems.length > 0) throw new SettingsError(problems.join("\n"));
 
-  const settings = values as ValuesOf<typeof definitions>;
   return {
-    ...settings,
+    ...values,
     secrets,
     origins,
-    isPublic: !isLoopback(settings.host) || settings.publicUrl !== undefined,
+    isPublic: !isLoopback(values.host) || values.publicUrl !== undefined,
   };
 }
 
 const splitSecrets = (value: string | string[]): string[] =>
   (typeof value === "string" ? value.split(",") : value).map((secret) => secret.trim());
-
-/**
- * An empty secret is an error: anyone can sign with it, and a hub that ignored it could accept unsigned
- * webhooks.
- */
-const emptySecret = (where: string) =>
-  `${where} contains an empty secret. Set a value, or remove it.`;
-
-/** Reads a secret for a command from the environment: other users could read a flag. */
-export function readSecret(
-  env: Record<string, string | undefined>,
-  variable: string,
-): string | undefined {
-  const value = env[variable];
-  if (!value) return undefined;
-  if (!value.trim()) throw new SettingsError(emptySecret(variable));
-  return value.trim();
-}
-
-function firstDefined<From extends string>(
-  ...candidates: [From, unknown][]
-): [From | "default", unknown] {
-  return candidates.find(([, value]) => value !== undefined) ?? ["default", undefined];
-}
 
 /** The hub's URL on this machine. If the hub listens on all addresses, the URL has the loopback address. */
 export function localUrl({ host, port }: Pick<Settings, "host" | "port">): string {

@@ -1,6 +1,6 @@
 /** The environment of a command: the event's summary in `SIGNALBOX_…` variables. */
 import type { EventSummary } from "@signalbox/contract/events.ts";
-import { truncate } from "../../../hub/src/kernel/lib/truncate.ts";
+import { truncate } from "@signalbox/rules/truncate.ts";
 import { plainText } from "./last-line.ts";
 
 /** The fields of a claimed event that `signalbox exec` reads. */

@@ -5,8 +5,8 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathWith } from "@signalbox/contract/client.ts";
+import { backoffMs } from "@signalbox/rules/backoff.ts";
 import type { Json } from "@signalbox/rules/json.ts";
-import { backoffMs } from "../../../hub/src/kernel/lib/backoff.ts";
 import { followHub } from "../follow-hub.ts";
 import { causeOf, type HubClient, HubRequestFailed } from "../hub-client.ts";
 import type { ClaimedEvent } from "./event-environment.ts";

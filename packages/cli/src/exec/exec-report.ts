@@ -2,7 +2,7 @@
  * Prints the results and messages of `signalbox exec` on stderr, and the output of the commands with a
  * prefix before each line.
  */
-import { truncate } from "../../../hub/src/kernel/lib/truncate.ts";
+import { truncate } from "@signalbox/rules/truncate.ts";
 import { print } from "../command.ts";
 import { dim, green, red, yellow } from "../style.ts";
 import { type ClaimedEvent, labelOf } from "./event-environment.ts";

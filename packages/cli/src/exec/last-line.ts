@@ -1,6 +1,6 @@
 /** Keeps the last non-empty line of an output, as plain text, in bounded memory. */
 import { stripVTControlCharacters } from "node:util";
-import { truncate } from "../../../hub/src/kernel/lib/truncate.ts";
+import { truncate } from "@signalbox/rules/truncate.ts";
 
 /** The maximum length of a note that the hub stores. */
 export const NOTE_LENGTH = 1_000;

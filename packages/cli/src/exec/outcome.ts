@@ -1,5 +1,5 @@
 /** Decides whether an event is processed, retried or given up after its command has ended. */
-import { truncate } from "../../../hub/src/kernel/lib/truncate.ts";
+import { truncate } from "@signalbox/rules/truncate.ts";
 import { NOTE_LENGTH } from "./last-line.ts";
 
 export interface CommandExit {

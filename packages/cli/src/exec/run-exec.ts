@@ -1,9 +1,9 @@
 /** Runs the command for each matching event, with several commands in parallel. */
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { SettingsError } from "@signalbox/rules/settings.ts";
+import { truncate } from "@signalbox/rules/truncate.ts";
 import { BoundedMap } from "../../../hub/src/kernel/lib/bounded-map.ts";
-import { truncate } from "../../../hub/src/kernel/lib/truncate.ts";
-import { SettingsError } from "../../../hub/src/kernel/settings.ts";
 import { CommandFailed, print } from "../command.ts";
 import { createCandidates } from "./candidates.ts";
 import { matchesConditions } from "./conditions.ts";

@@ -2,7 +2,7 @@
  * Works on one event: claims it, runs the command while renewing the claim, and then marks the event as
  * processed, or releases it. A finished event is recorded on disk before it is marked.
  */
-import { backoffMs } from "../../../hub/src/kernel/lib/backoff.ts";
+import { backoffMs } from "@signalbox/rules/backoff.ts";
 import { CommandFailed } from "../command.ts";
 import { type ClaimedEvent, eventEnvironment } from "./event-environment.ts";
 import { type ExecHub, isTaken, type RetryPolicy } from "./exec-hub.ts";

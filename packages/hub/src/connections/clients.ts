@@ -3,7 +3,7 @@
  * and closed after it has been idle for a while. If a client cannot be opened, the next attempt is
  * delayed (backoff): until then, calls fail immediately with the last error.
  */
-import { backoffMs } from "../kernel/lib/backoff.ts";
+import { backoffMs } from "@signalbox/rules/backoff.ts";
 import { BoundedMap } from "../kernel/lib/bounded-map.ts";
 import { elapsedSince, type Instant, instant } from "../kernel/lib/elapsed.ts";
 import type { Timers } from "../kernel/lib/timers.ts";

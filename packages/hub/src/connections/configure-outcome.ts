@@ -1,6 +1,6 @@
 /** Interprets the response to a call of `TRIGGER_CONFIGURE`. */
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
-import { truncate } from "../kernel/lib/truncate.ts";
+import { truncate } from "@signalbox/rules/truncate.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { ToolAnswer } from "./connections.ts";
 

@@ -6,11 +6,11 @@ import {
   SdkHttpError,
   type Transport,
 } from "@modelcontextprotocol/client";
+import { backoffMs } from "@signalbox/rules/backoff.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { z } from "zod";
 import { NOTIFICATIONS } from "../events/mcp-events/protocol.ts";
-import { backoffMs } from "../kernel/lib/backoff.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
 import { isSessionLost, toConnectionError } from "./client-error.ts";
 import { type CommandSupport, commandRefusal, type OpenedCommand } from "./command.ts";

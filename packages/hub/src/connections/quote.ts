@@ -1,4 +1,4 @@
-import { truncate } from "../kernel/lib/truncate.ts";
+import { truncate } from "@signalbox/rules/truncate.ts";
 
 const MAX_QUOTE = 300;
 

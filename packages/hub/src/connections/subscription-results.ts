@@ -1,6 +1,7 @@
 /** Computes what is recorded about a subscription after an attempt to reach its wanted state. */
+
+import { backoffMs } from "@signalbox/rules/backoff.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { backoffMs } from "../kernel/lib/backoff.ts";
 import type { SubscriptionResult, TriggerSubscription } from "./model.ts";
 
 /** A server may lose even stored subscriptions, so they are configured again after about this time. */

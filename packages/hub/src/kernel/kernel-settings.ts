@@ -1,17 +1,8 @@
 /** The settings of the hub itself: its addresses, its database, access and limits. */
+import { clientDefinitions } from "@signalbox/rules/client-settings.ts";
 import { z } from "zod";
-import { MAX_TOKEN_LENGTH } from "./lib/limits.ts";
 import { parseKeys } from "./lib/seal.ts";
-import {
-  areNetworks,
-  boolean,
-  choice,
-  integer,
-  nonEmpty,
-  setting,
-  textList,
-  url,
-} from "./settings.ts";
+import { areNetworks, boolean, choice, integer, setting, textList, url } from "./settings.ts";
 
 const ALLOW_PRIVATE_RULE = "must be on, off, or IP addresses and networks, separated by commas";
 /** False (off), true (on), or a list of the allowed addresses and networks. */
@@ -32,9 +23,9 @@ const allowPrivate = z.preprocess(
 
 // biome-ignore format: a table
 export const kernelDefinitions = {
-  port: setting({ env: "PORT", flag: "port", help: "port to listen on", schema: integer(0, 65_535).default(4747) }),
-  host: setting({ env: "HOST", flag: "host", help: "address to listen on", schema: nonEmpty.default("127.0.0.1") }),
-  data: setting({ env: "SIGNALBOX_DATA", flag: "data", help: "folder for the database and the key", schema: nonEmpty.default(".signalbox") }),
+  port: clientDefinitions.port,
+  host: clientDefinitions.host,
+  data: clientDefinitions.data,
   databaseUrl: setting({
     env: "DATABASE_URL", help: "sqlite: for a file in the data folder, sqlite:FILE, or postgres://…",
     secret: true,
@@ -49,10 +40,10 @@ export const kernelDefinitions = {
   maxStreams: setting({ env: "SIGNALBOX_MAX_STREAMS", flag: "max-streams", help: "maximum number of open streams of all clients: GET /events, WebSockets, streams of runs", schema: integer(16, 100_000).default(4_096) }),
   tenancy: setting({ env: "SIGNALBOX_TENANCY", flag: "tenancy", help: "single, or github: one tenant for each account that installs the App", schema: choice(["single", "github"]).default("single") }),
   databaseWait: setting({ env: "SIGNALBOX_DATABASE_WAIT", flag: "database-wait", help: "seconds that the start waits for PostgreSQL if it is unavailable", schema: integer(0, 86_400).default(60) }),
-  token: setting({ env: "SIGNALBOX_TOKEN", secret: true, help: "the admin token: serve accepts it (if unset, the first start generates one), commands send it", schema: z.string("must be a string").regex(/^[\x21-\x7e]+$/, "must consist of ASCII characters without spaces").max(MAX_TOKEN_LENGTH, `must have at most ${MAX_TOKEN_LENGTH} characters`).optional() }),
+  token: clientDefinitions.token,
   key: setting({ env: "SIGNALBOX_KEY", secret: true, help: "32 bytes in base64 that encrypt stored secrets; if unset, a file in the data folder. After a comma, former keys, which only decrypt", schema: z.string().refine((text) => parseKeys(text) !== undefined, "must be 32 bytes in base64: openssl rand -base64 32").optional() }),
   acceptLostKey: setting({ env: "SIGNALBOX_ACCEPT_LOST_KEY", flag: "accept-lost-key", help: "start although the key cannot decrypt the stored secrets, so that you can enter them again", schema: boolean.default(false) }),
-  url: setting({ env: "SIGNALBOX_URL", flag: "url", help: "the hub that the command uses; if unset, the one that runs on the data folder", schema: url.optional() }),
+  url: clientDefinitions.url,
   metrics: setting({ env: "SIGNALBOX_METRICS", flag: "metrics", help: "who can read /metrics: auto (a token with the scope metrics:read when the hub is public, else everyone), token or open", schema: choice(["auto", "token", "open"]).default("auto") }),
   proxyHeader: setting({ env: "SIGNALBOX_PROXY_HEADER", flag: "proxy-header", help: "header with the client's address, set by a trusted proxy, such as x-forwarded-for", schema: z.string().regex(/^[a-z0-9-]+$/i, "must be the name of a header").optional() }),
   proxyAddresses: setting({

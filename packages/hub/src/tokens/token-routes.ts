@@ -1,4 +1,5 @@
 /** Routes of access tokens. A caller may list and revoke the tokens whose tenants its own token includes. */
+import { unknownTenantError } from "@signalbox/contract/scopes.ts";
 import { tokenApi, tokenCursors } from "@signalbox/contract/tokens.ts";
 import { allows, scopesIn, type TokenLookup } from "../kernel/access/granted-scopes.ts";
 import { EVERY_TENANT } from "../kernel/access/scopes.ts";
@@ -9,7 +10,7 @@ import { visiblePage } from "../kernel/http/visible-page.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Store } from "../store.ts";
 import type { TokenQuery } from "./model.ts";
-import { createToken, unknownTenantError } from "./tokens.ts";
+import { createToken } from "./tokens.ts";
 
 const DAY_MS = 24 * 3_600_000;
 

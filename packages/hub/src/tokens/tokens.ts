@@ -1,31 +1,11 @@
-import type { Scope } from "../kernel/access/scopes.ts";
-import { EVERY_TENANT, LOCAL_TENANT, MAX_TENANTS } from "../kernel/access/scopes.ts";
+import { ENV_ID_PREFIX, tenantsError } from "@signalbox/contract/scopes.ts";
+import { EVERY_TENANT, LOCAL_TENANT, type Scope } from "../kernel/access/scopes.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 import { randomSecret } from "../kernel/lib/random-secret.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Store } from "../store.ts";
 
-const MAX_TENANTS_LENGTH = 4_000;
 const ADMIN_ID = "admin";
-/** The ids of the tokens from SIGNALBOX_TOKEN begin with it. */
-export const ENV_ID_PREFIX = "env-";
-
-/** Returns why a token cannot have these tenants; undefined if it can. */
-export function tenantsError(tenants: readonly string[]): string | undefined {
-  if (!tenants.every((tenant) => tenant.isWellFormed())) return "must be tenant ids";
-  const length = tenants.map(encodeURIComponent).join("").length;
-  return tenants.length > MAX_TENANTS || length > MAX_TENANTS_LENGTH
-    ? `must have at most ${MAX_TENANTS} items with ${MAX_TENANTS_LENGTH} characters in total (URL-encoded); create several tokens, or one for ${EVERY_TENANT}`
-    : undefined;
-}
-
-/** For a hub with one tenant: returns an error if one of these tenants does not exist. */
-export function unknownTenantError(tenants: readonly string[]): string | undefined {
-  const unknown = tenants.find((tenant) => tenant !== LOCAL_TENANT && tenant !== EVERY_TENANT);
-  return unknown === undefined
-    ? undefined
-    : `${JSON.stringify(unknown)} does not exist: this hub has only the tenant ${LOCAL_TENANT}. Omit it, or set SIGNALBOX_TENANCY=github if the tenants are GitHub accounts`;
-}
 
 export interface NewToken {
   id: string;

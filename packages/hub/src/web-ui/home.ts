@@ -1,6 +1,6 @@
 /** The start page if the web UI is not built: the hub's addresses, the newest events and the first steps. */
 import type { EventSummary } from "@signalbox/contract/events.ts";
-import { eventName } from "../events/inbox/event-view.ts";
+import { eventName } from "@signalbox/contract/events.ts";
 import { escapeHtml } from "../kernel/http/html-page.ts";
 
 export interface HomePage {

@@ -1,7 +1,7 @@
+import { tenantsError } from "@signalbox/contract/scopes.ts";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { MAX_TENANTS } from "../../kernel/access/scopes.ts";
-import { tenantsError } from "../../tokens/tokens.ts";
 import { pollParams } from "../mcp-events/protocol.ts";
 import { decodeCursor, encodeCursor, predatesFailover } from "./cursor.ts";
 import { inboxTools } from "./inbox-tools.ts";

@@ -48,14 +48,6 @@ export const itemView = (event: EventRow): EventItem => ({
   size: event.size,
 });
 
-/** Returns, for example, `github.issues opened`. Types of Stripe already contain the action. */
-export const eventName = ({
-  source,
-  type,
-  action,
-}: Pick<EventSummary, "source" | "type" | "action">): string =>
-  action === null || type.endsWith(action) ? `${source}.${type}` : `${source}.${type} ${action}`;
-
 export const eventView = (event: EventRow, payload: Json): StoredEvent => ({
   id: event.id,
   type: event.type,

@@ -4,9 +4,9 @@
  * is skipped. Only a few events are in memory; the others stay in the log until they can be sent.
  */
 
+import { backoffMs } from "@signalbox/rules/backoff.ts";
 import { grants, isActive } from "../../kernel/access/authorizer.ts";
 import type { GrantedToken, TokenLookup } from "../../kernel/access/granted-scopes.ts";
-import { backoffMs } from "../../kernel/lib/backoff.ts";
 import { elapsedSince, type Instant, instant } from "../../kernel/lib/elapsed.ts";
 import type { Seal } from "../../kernel/lib/seal.ts";
 import type { Semaphore } from "../../kernel/lib/semaphore.ts";

@@ -6,7 +6,7 @@
 import { withDefinitions } from "@signalbox/rules/flows/check-tools.ts";
 import { writePath } from "@signalbox/rules/flows/issues.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { truncate } from "../../kernel/lib/truncate.ts";
+import { truncate } from "@signalbox/rules/truncate.ts";
 
 const MAX_QUOTED = 201;
 const quote = (value: Json) => truncate(JSON.stringify(value), MAX_QUOTED);

@@ -3,6 +3,8 @@
  * `sourceNodeId` and `targetNodeId` instead of `edges`. Its nodes have no slugs, and some have other
  * types. The fields of its tool are fields of the flow.
  */
+
+import { ignoredFields } from "@signalbox/rules/flows/import/read-flow-file.ts";
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import {
   type FlowDraft,
@@ -14,7 +16,6 @@ import {
 import { renameReferences } from "@signalbox/rules/flows/references.ts";
 import { createSlugNamer, isSlug } from "@signalbox/rules/flows/slug.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { truncate } from "../../kernel/lib/truncate.ts";
 import { convertNodes, isLegacyNode } from "./convert-nodes.ts";
 import { isLegacyTool, migrateTools } from "./migrate-tools.ts";
 
@@ -126,21 +127,6 @@ const indexedObjects = (list: Json | undefined): [JsonObject, number][] =>
   Array.isArray(list)
     ? list.flatMap((item, index): [JsonObject, number][] => (isObject(item) ? [[item, index]] : []))
     : [];
-
-/** Returns a message for each field that has a value but is not in `knownFields`. */
-export function ignoredFields(
-  path: string,
-  value: Json | undefined,
-  knownFields: readonly string[],
-  container = "a flow",
-): string[] {
-  return Object.entries(isObject(value) ? value : {})
-    .filter(([name, fieldValue]) => hasValue(fieldValue) && !knownFields.includes(name))
-    .map(
-      ([name, fieldValue]) =>
-        `${path}${name}: ${truncate(JSON.stringify(fieldValue), 201)} is not a field of ${container}, and was ignored.`,
-    );
-}
 
 /** Converts nodes to the current format: with valid slugs, and without unknown fields. */
 function assignSlugs(nodes: Json, notes: string[]): Json {

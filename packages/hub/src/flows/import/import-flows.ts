@@ -2,10 +2,12 @@
  * Imports an app's flows from files, all in one transaction. An existing flow is found by its id, or
  * else by its name, so a second import of the same file changes nothing.
  */
+
+import type { AppFile } from "@signalbox/rules/flows/import/read-flow-file.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { truncate } from "@signalbox/rules/truncate.ts";
 import { RequestError, validationError } from "../../kernel/lib/request-error.ts";
-import { truncate } from "../../kernel/lib/truncate.ts";
 import type { Store } from "../../store.ts";
 import { finishDraft } from "../editing/edit-draft.ts";
 import type { EditFlow, PlanFlows, StoredFlow } from "../model.ts";
@@ -13,7 +15,6 @@ import { findFirstTools } from "./first-tools.ts";
 import { importDraft } from "./import-draft.ts";
 import { findTooLongList, hasLegacyNodes } from "./import-flow.ts";
 import { migrateApp } from "./migrate-tools.ts";
-import type { AppFile } from "./read-flow-file.ts";
 
 interface PlanOptions {
   registry: NodeRegistry;

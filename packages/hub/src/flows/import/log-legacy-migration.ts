@@ -1,6 +1,7 @@
 /** Migrates the flows of a legacy system, and logs the result. */
+
+import { truncate } from "@signalbox/rules/truncate.ts";
 import type { Log } from "../../kernel/lib/log.ts";
-import { truncate } from "../../kernel/lib/truncate.ts";
 import type { LegacyMigration, MigratedApp } from "./migrate-legacy-flows.ts";
 
 /** A failed migration does not stop the hub: the flows stay in their table for the next start. */

@@ -3,6 +3,7 @@
  * imported files. A row that is not a valid flow is reported; the others are migrated.
  */
 import { callsIn, triggersIn } from "@signalbox/rules/flows/check-calls.ts";
+import { type AppFile, readFlowFile } from "@signalbox/rules/flows/import/read-flow-file.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
@@ -21,7 +22,6 @@ import { ALIAS_MS, publicationOf } from "../editing/publication.ts";
 import type { LegacyApp, StoredFlow } from "../model.ts";
 import { importDraft } from "./import-draft.ts";
 import { detailOf, type ImportedFlow, planImport, unusedIds } from "./import-flows.ts";
-import { type AppFile, readFlowFile } from "./read-flow-file.ts";
 import { fileOfRows, readRow } from "./read-rows.ts";
 
 export interface MigrationOptions {

@@ -2,9 +2,10 @@
  * Converts rows of the tables `flows` and `apps` of a legacy system to the content of a flow file.
  * Pure.
  */
+
+import { renameColumns } from "@signalbox/rules/flows/import/read-flow-file.ts";
 import { type Json, type JsonObject, setOwn } from "@signalbox/rules/json.ts";
-import { normalizeColumnName } from "../../kernel/lib/normalize-column-name.ts";
-import { renameColumns } from "./read-flow-file.ts";
+import { normalizeColumnName } from "@signalbox/rules/normalize-column-name.ts";
 
 type Row = Record<string, unknown>;
 

@@ -6,10 +6,9 @@
  * compared with these triggers again.
  */
 
-import { mergePaused, type PausedTriggers } from "./plans.ts";
+import { backoffMs } from "@signalbox/rules/backoff.ts";
 import type { LargeReads } from "../../events/inbox/large-reads.ts";
 import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../../events/model.ts";
-import { backoffMs } from "../../kernel/lib/backoff.ts";
 import { createBatcher } from "../../kernel/lib/batcher.ts";
 import { createClaimLoop } from "../../kernel/lib/claim-loop.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
@@ -17,8 +16,24 @@ import { createShares } from "../../kernel/lib/shares.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import type { Store } from "../../store.ts";
 import { type LatePlan, type LimitedPlan, MAX_GROUPS, type Matcher, type Plan } from "./matcher.ts";
-import type { ClaimedMatching, EventPlan, FinishedMatching, MatchingClaimRef, MatchingResult, TriggerKey, TrippedTrigger } from "./model.ts";
-import { decidedPlans, isAlwaysKept, keptVerdicts, MAX_MISSES, type PlannedGroup } from "./plans.ts";
+import type {
+  ClaimedMatching,
+  EventPlan,
+  FinishedMatching,
+  MatchingClaimRef,
+  MatchingResult,
+  TriggerKey,
+  TrippedTrigger,
+} from "./model.ts";
+import {
+  decidedPlans,
+  isAlwaysKept,
+  keptVerdicts,
+  MAX_MISSES,
+  mergePaused,
+  type PausedTriggers,
+  type PlannedGroup,
+} from "./plans.ts";
 
 export interface DeferredMatchingOptions {
   store: Pick<

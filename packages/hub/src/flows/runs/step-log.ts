@@ -5,7 +5,7 @@
  * If the store fails, a write is repeated as long as this process executes the run. The steps may have
  * had effects, and a worker that finds no record of a step would repeat its effects.
  */
-import { backoffMs } from "../../kernel/lib/backoff.ts";
+import { backoffMs } from "@signalbox/rules/backoff.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import type { ClaimedRun, RunError, RunProgress, WrittenStep } from "./model.ts";
 import { CannotBeSaved, type SaveOutcome, type SaveProgress } from "./progress-commit.ts";

@@ -5,7 +5,7 @@
  * to `migrated_flows`. No row is deleted.
  */
 
-import { normalizeColumnName } from "../../kernel/lib/normalize-column-name.ts";
+import { normalizeColumnName } from "@signalbox/rules/normalize-column-name.ts";
 import { type Dialect, query, type Row, readColumns, type Verb } from "../../kernel/store/sql.ts";
 import { write } from "../../kernel/store/verb.ts";
 import type { ConvertFlows, LegacyApp, LegacyMigration, StoredFlow } from "../model.ts";

@@ -40,15 +40,8 @@ export const MAX_BATCH_RESPONSE_BYTES = MIB;
 export const MAX_MARKING_BYTES = 64 * KIB;
 /** Larger JSON is not parsed in the thread that serves requests, but in a job. */
 export { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-/**
- * The levels of nesting of a JSON body of `/api` and `/mcp`. Webhooks (kernel/http/decode.ts) and responses of
- * servers (connections/limits.ts) have their own, higher limits.
- */
-export const MAX_DEPTH = 100;
 /** The number of items in an array whose schema sets no limit. */
 export const MAX_ITEMS = 1_000;
-/** The number of members in an object with arbitrary keys. */
-export const MAX_MEMBERS = 10_000;
 /** The number of problems that an error lists. Its message has the number of the others. */
 export const MAX_PROBLEMS = 20;
 /** A response lists up to this many errors and up to this many warnings of a flow. */
@@ -60,8 +53,7 @@ export const MAX_PROBLEM_LENGTH = 1_000;
  * many bytes of a rejected body.
  */
 export const MAX_DISCARDED_BYTES = 64 * MIB;
-/** The number of characters in a bearer token. The hub's own tokens have fewer than 60. */
-export const MAX_TOKEN_LENGTH = 512;
+export { MAX_TOKEN_LENGTH } from "@signalbox/rules/client-settings.ts";
 /** The number of characters in a `Host` header: a DNS name has at most 253, a port 5. */
 export const MAX_HOST_LENGTH = 260;
 /** Limits what the client of a WebSocket may send. */

@@ -1,12 +1,7 @@
 /** Errors as RFC 9457 problem documents, with a stable code. */
-export interface Problem {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  code: string;
-  errors?: { path: string; message: string }[];
-}
+import type { Problem } from "@signalbox/contract/problem.ts";
+
+export type { Problem } from "@signalbox/contract/problem.ts";
 
 export const PROBLEM_TYPE = "application/problem+json";
 

@@ -1,39 +1,8 @@
+import { type FieldError, RequestError } from "@signalbox/rules/request-error.ts";
+import { truncate } from "@signalbox/rules/truncate.ts";
 import { MAX_PROBLEM_LENGTH, MAX_PROBLEMS } from "./limits.ts";
-import { truncate } from "./truncate.ts";
 
-/** The kind of a `RequestError`. The API maps it to an HTTP status. */
-export type RequestErrorCode =
-  | "invalid"
-  | "not_found"
-  | "forbidden"
-  | "busy"
-  | "conflict"
-  | "changed";
-
-interface FieldError {
-  path: string;
-  message: string;
-}
-
-/** An error that the caller can correct. It names the field and the fix. */
-export class RequestError extends Error {
-  readonly code: RequestErrorCode;
-  readonly field: string;
-  /** One entry per invalid field. */
-  readonly errors: readonly FieldError[];
-
-  constructor(
-    code: RequestErrorCode,
-    field: string,
-    message: string,
-    errors: readonly FieldError[] = [{ path: field, message }],
-  ) {
-    super(message);
-    this.code = code;
-    this.field = field;
-    this.errors = errors;
-  }
-}
+export { RequestError, type RequestErrorCode } from "@signalbox/rules/request-error.ts";
 
 /** Returns the message with the field. If there are several errors, the message already names each field. */
 export const messageWithField = ({ errors, field, message }: RequestError): string =>

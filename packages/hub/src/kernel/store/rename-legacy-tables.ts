@@ -1,4 +1,4 @@
-import { normalizeColumnName } from "../lib/normalize-column-name.ts";
+import { normalizeColumnName } from "@signalbox/rules/normalize-column-name.ts";
 import { type Dialect, query, readColumns, type Verb } from "./sql.ts";
 
 /**

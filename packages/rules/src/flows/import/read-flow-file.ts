@@ -3,13 +3,14 @@
  * `{ apps, flows }`, where `appId` of a flow is the `id` of an app. Accepts exports of this hub, and
  * rows of a legacy system, whose columns may be in snake_case and contain JSON as text. Pure.
  */
-import { issuesOf } from "@signalbox/rules/flows/issues.ts";
-import { appSchema } from "@signalbox/rules/flows/model.ts";
-import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { normalizeColumnName } from "../../kernel/lib/normalize-column-name.ts";
-import { RequestError } from "../../kernel/lib/request-error.ts";
+
+import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { normalizeColumnName } from "../../normalize-column-name.ts";
+import { RequestError } from "../../request-error.ts";
+import { truncate } from "../../truncate.ts";
+import { issuesOf } from "../issues.ts";
+import { appSchema } from "../model.ts";
 import { type AppRow, type AppRows, hasSlugCharacters, readAppRows, slugFrom } from "./app-rows.ts";
-import { ignoredFields } from "./import-flow.ts";
 
 export interface AppFile {
   app: { slug: string; name: string; description: string };
@@ -145,4 +146,22 @@ function parseIfJson(text: string): Json {
   } catch {
     return text;
   }
+}
+
+/** Returns a message for each field that has a value but is not in `knownFields`. */
+export function ignoredFields(
+  path: string,
+  value: Json | undefined,
+  knownFields: readonly string[],
+  container = "a flow",
+): string[] {
+  return Object.entries(isObject(value) ? value : {})
+    .filter(
+      ([name, fieldValue]) =>
+        fieldValue !== undefined && fieldValue !== null && !knownFields.includes(name),
+    )
+    .map(
+      ([name, fieldValue]) =>
+        `${path}${name}: ${truncate(JSON.stringify(fieldValue), 201)} is not a field of ${container}, and was ignored.`,
+    );
 }

@@ -1,7 +1,7 @@
-import type { Json } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { RequestError } from "../../kernel/lib/request-error.ts";
+import type { Json } from "../../json.ts";
+import { RequestError } from "../../request-error.ts";
 import { readFlowFile } from "./read-flow-file.ts";
 
 const flow = { name: "One" };

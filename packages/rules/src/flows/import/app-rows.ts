@@ -2,9 +2,10 @@
  * Reads the rows of the table `apps` of a legacy system. Each row stays a separate app: if two slugs
  * become equal, the second slug gets a number. Pure.
  */
-import { APP_SLUG, appSlugFor } from "@signalbox/rules/flows/app-slug.ts";
-import { snakeCase } from "@signalbox/rules/flows/tool-name.ts";
-import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+
+import { isObject, type Json, type JsonObject } from "../../json.ts";
+import { APP_SLUG, appSlugFor } from "../app-slug.ts";
+import { snakeCase } from "../tool-name.ts";
 
 export interface AppRow {
   /** Only the fields of an app, with a valid slug. */
