@@ -12,6 +12,7 @@ const browserTests = "test/browser/**/*.test.ts";
 const workerdTests = "packages/*/src/**/*.workerd.test.ts";
 /** Tests that need PostgreSQL, start other processes, or load native code. Each file runs in its own process. */
 const isolatedTests = [
+  "packages/cli/src/**/*.test.ts",
   "packages/hub/src/{hosts,kernel/backends}/**/*.test.ts",
   "packages/hub/src/{flows/import/migrate-legacy-flows,flows/runs/runner,flows/runs/ticker-replicas,worker-entry}.test.ts",
   "test/**/*.test.ts",

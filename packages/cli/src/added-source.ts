@@ -2,7 +2,7 @@
  * Formats the text that `source add` prints: the new endpoint, and what the operator must do with its URL
  * and its secret at the sender.
  */
-import type { SourceDefinition } from "../../hub/src/events/admit/source.ts";
+import type { SourceKind } from "@signalbox/contract";
 import { table } from "./command.ts";
 import { bold, dim, green } from "./style.ts";
 import { wrap } from "./text-layout.ts";
@@ -11,7 +11,7 @@ import { wrap } from "./text-layout.ts";
 const TEXT_WIDTH = 96;
 
 export interface AddedSource {
-  definition: Pick<SourceDefinition, "title" | "secret">;
+  kind: Pick<SourceKind, "title" | "secret">;
   id: string;
   name: string;
   url: string;
@@ -26,11 +26,11 @@ export interface AddedSource {
 }
 
 export function describeAddedSource(added: AddedSource): string {
-  const { definition, id, name, url, generatedSecret, acceptsUnsigned } = added;
-  const { title, secret } = definition;
-  const isPlaceholder = secret.issuedBy === "sender" && generatedSecret !== undefined;
+  const { kind, id, name, url, generatedSecret, acceptsUnsigned } = added;
+  const { title, secret } = kind;
+  const isPlaceholder = secret.issued_by === "sender" && generatedSecret !== undefined;
   const issuer =
-    secret.issuedBy === "sender" ? `${title} issues the secret` : "The secret is yours";
+    secret.issued_by === "sender" ? `${title} issues the secret` : "The secret is yours";
   return [
     `${green("✓")} ${name}`,
     table([

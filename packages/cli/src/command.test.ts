@@ -1,5 +1,8 @@
+import { clientDefinitions } from "@signalbox/rules/client-settings.ts";
+import { boolean, setting } from "@signalbox/rules/settings.ts";
 import { expect, it } from "vitest";
-import { type Command, parse } from "./command.ts";
+import { z } from "zod";
+import { type Command, parse as parseWith } from "./command.ts";
 
 const command: Command = {
   name: "paint",
@@ -9,6 +12,21 @@ const command: Command = {
   settings: ["port", "token", "databaseUrl"],
   run: async () => {},
 };
+
+const settings = {
+  ...clientDefinitions,
+  databaseUrl: setting({ env: "DATABASE_URL", help: "", schema: z.string().optional() }),
+  allowUnsigned: setting({ env: "", flag: "allow-unsigned", help: "", schema: boolean.optional() }),
+  acceptLostKey: setting({
+    env: "",
+    flag: "accept-lost-key",
+    help: "",
+    schema: boolean.optional(),
+  }),
+};
+const booleanSettings = ["allowUnsigned", "acceptLostKey"];
+const parse = (parsed: Command, argv: string[]) =>
+  parseWith(parsed, argv, { settings, booleanSettings });
 
 it("parses arguments and flags", () => {
   expect(parse(command, ["a", "--color", "red", "--json", "--port=1", "b", "-h"])).toEqual({
@@ -50,7 +68,7 @@ it("parses repeated flags as lists, and the command after --", () => {
 
 it("rejects a command that does not follow --", () => {
   expect(() => parse(runner, ["--json", "claude", "-p", "x"])).toThrow(
-    "Write -- before the command to run: -- claude …. See `npx signalbox paint --help`.",
+    "Write -- before the command to run: -- claude …. See `npx @signalbox/cli paint --help`.",
   );
 });
 
@@ -72,5 +90,5 @@ it.each([
     "There is no flag --database-url, because other users can read a command line: set DATABASE_URL in the environment.",
   ],
 ])("rejects %j with an explanation", (argv, message) => {
-  expect(() => parse(command, argv)).toThrow(`${message} See \`npx signalbox paint --help\`.`);
+  expect(() => parse(command, argv)).toThrow(`${message} See \`npx @signalbox/cli paint --help\`.`);
 });

@@ -1,7 +1,5 @@
 import { parseArgs } from "node:util";
-import { parseNumber, SettingsError } from "@signalbox/rules/settings.ts";
-import { definitions, type SettingName } from "../../hub/src/settings.ts";
-import { findClosest } from "./find-closest.ts";
+import { parseNumber, type SettingDefinitions } from "@signalbox/rules/settings.ts";
 
 /** The command line is invalid. Exit codes: 0 success, 1 failure, 2 invalid command line or setting. */
 export class UsageError extends Error {}
@@ -9,7 +7,7 @@ export class UsageError extends Error {}
 /** The command line is valid, but the command failed. The message explains the failure to the user. */
 export class CommandFailed extends Error {}
 
-type Flags = Record<string, string | boolean | undefined>;
+export type Flags = Record<string, string | boolean | undefined>;
 
 export interface Command {
   name: string;
@@ -33,8 +31,8 @@ export interface Command {
   >;
   /** Takes the command line of another program after `--`, which is required unless "optional". */
   takesCommand?: true | "optional";
-  /** The settings that the command reads: it accepts their flags, and its help lists them. */
-  settings: readonly (SettingName | "secrets")[];
+  /** The settings, or groups of settings, that the command reads: it accepts their flags, and its help lists them. */
+  settings: readonly string[];
   /** Also accepts the flags of all other settings. */
   acceptsAllSettings?: true;
   run(args: Parsed): Promise<void>;
@@ -49,25 +47,41 @@ export interface Parsed {
   command: string[] | undefined;
 }
 
-export const allSettings = Object.keys(definitions) as SettingName[];
-
-/** The flags of these settings take no value. */
-export const isBooleanSetting = (name: string): boolean =>
-  name === "allowUnsigned" || name === "acceptLostKey";
+/** A program with commands. */
+export interface Cli {
+  name: string;
+  /** Follows the name and the version in the overview. */
+  title: string;
+  version: string;
+  /** In the order of the help. */
+  commands: readonly Command[];
+  /** The command that runs if none is named. */
+  defaultCommand?: Command;
+  settings: SettingDefinitions;
+  /** The settings whose flags take no value. */
+  booleanSettings?: readonly string[];
+  /** Further settings that commands can name, as rows of the help: a variable and its meaning. */
+  settingGroups?: Readonly<Record<string, readonly (readonly [term: string, text: string])[]>>;
+  /** The codes of errors that the user must correct. The exit code is then 2. */
+  userErrors?: readonly string[];
+  /** True for a failure that its message explains, so that no stack is printed. */
+  isExplained?(error: unknown): error is Error;
+}
 
 type Option = Pick<Command["options"][string], "type" | "short" | "multiple">;
 
-export function parse(command: Command, argv: string[]): Parsed {
+export function parse(
+  command: Command,
+  argv: string[],
+  { settings, booleanSettings = [] }: Pick<Cli, "settings" | "booleanSettings">,
+): Parsed {
   const separator = command.takesCommand ? argv.indexOf("--") : -1;
-  const settingNames: readonly string[] = command.acceptsAllSettings
-    ? allSettings
-    : command.settings;
   const options: Record<string, Option> = {
     help: { type: "boolean", short: "h" },
     ...Object.fromEntries(
-      Object.entries(definitions).flatMap(([name, setting]): [string, Option][] =>
-        "flag" in setting && settingNames.includes(name)
-          ? [[setting.flag, { type: isBooleanSetting(name) ? "boolean" : "string" }]]
+      Object.entries(settings).flatMap(([name, { flag }]): [string, Option][] =>
+        flag !== undefined && (command.acceptsAllSettings || command.settings.includes(name))
+          ? [[flag, { type: booleanSettings.includes(name) ? "boolean" : "string" }]]
           : [],
       ),
     ),
@@ -88,9 +102,11 @@ export function parse(command: Command, argv: string[]): Parsed {
   const problem =
     command.takesCommand === true && separator === -1 && positionals.length > 0
       ? `Write -- before the command to run: -- ${positionals[0]} ….`
-      : tokens.map((token) => problemOf(token, options)).find((text) => text !== undefined);
+      : tokens
+          .map((token) => problemOf(token, options, settings))
+          .find((text) => text !== undefined);
   if (problem !== undefined)
-    throw new UsageError(`${problem} See \`npx signalbox ${command.name} --help\`.`);
+    throw new UsageError(`${problem} See \`npx @signalbox/cli ${command.name} --help\`.`);
   const entries = Object.entries(values);
   const isList = ([, value]: [string, unknown]) => Array.isArray(value);
   return {
@@ -103,11 +119,15 @@ export function parse(command: Command, argv: string[]): Parsed {
 
 type ArgumentToken = NonNullable<ReturnType<typeof parseArgs>["tokens"]>[number];
 
-function problemOf(token: ArgumentToken, options: Record<string, Option>): string | undefined {
+function problemOf(
+  token: ArgumentToken,
+  options: Record<string, Option>,
+  settings: SettingDefinitions,
+): string | undefined {
   if (token.kind !== "option") return undefined;
   const { name, rawName, value, inlineValue } = token;
   if (!Object.hasOwn(options, name))
-    return describeUnknownFlag(name, rawName, Object.keys(options));
+    return describeUnknownFlag(name, rawName, Object.keys(options), settings);
   const isBoolean = options[name]?.type === "boolean";
   if (isBoolean) return value === undefined ? undefined : `${rawName} takes no value.`;
   if (value === undefined) return `${rawName} needs a value.`;
@@ -117,9 +137,14 @@ function problemOf(token: ArgumentToken, options: Record<string, Option>): strin
     : undefined;
 }
 
-function describeUnknownFlag(name: string, rawName: string, knownNames: readonly string[]): string {
-  const secretSetting = Object.entries(definitions).find(
-    ([setting, definition]) => !("flag" in definition) && kebabCase(setting) === name,
+function describeUnknownFlag(
+  name: string,
+  rawName: string,
+  knownNames: readonly string[],
+  settings: SettingDefinitions,
+): string {
+  const secretSetting = Object.entries(settings).find(
+    ([setting, { flag }]) => flag === undefined && kebabCase(setting) === name,
   );
   if (secretSetting)
     return `There is no flag ${rawName}, because other users can read a command line: set ${secretSetting[1].env} in the environment.`;
@@ -177,14 +202,6 @@ export function listOf(flags: Flags, name: string): string[] | undefined {
   return values;
 }
 
-/** True for errors that the user must correct, such as an invalid setting. The exit code is then 2. */
-export const isUserError = (error: unknown): error is Error =>
-  error instanceof UsageError ||
-  error instanceof SettingsError ||
-  (error instanceof Error &&
-    "code" in error &&
-    ["cannot_unseal", "github_app_key"].includes(String(error.code)));
-
 /** Formats rows with aligned columns. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = rows.reduce<number[]>(
@@ -201,3 +218,40 @@ export function table(rows: readonly (readonly string[])[]): string {
 }
 
 export const print = (line = ""): void => void process.stdout.write(`${line}\n`);
+
+/**
+ * Returns the known word that the user most likely meant. A word is similar if it differs in at most a
+ * third of its characters, or if the input is its beginning. Returns undefined if no word is similar.
+ */
+export function findClosest(input: string, knownWords: readonly string[]): string | undefined {
+  const similarWords = knownWords
+    .map((word) => ({ word, distance: editDistance(input, word) }))
+    .filter(({ word, distance }) => distance <= Math.max(1, Math.floor(word.length / 3)))
+    .toSorted((a, b) => a.distance - b.distance);
+  return (
+    similarWords[0]?.word ?? knownWords.find((word) => input.length > 2 && word.startsWith(input))
+  );
+}
+
+/** Computes the edit distance. Swapping two adjacent characters counts as one edit. */
+function editDistance(a: string, b: string): number {
+  let rowBeforeLast: number[] = [];
+  let lastRow = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row += 1) {
+    const currentRow = [row];
+    for (let column = 1; column <= b.length; column += 1) {
+      const isSame = a[row - 1] === b[column - 1];
+      const edits = [
+        (lastRow[column] as number) + 1,
+        (currentRow[column - 1] as number) + 1,
+        (lastRow[column - 1] as number) + (isSame ? 0 : 1),
+      ];
+      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1])
+        edits.push((rowBeforeLast[column - 2] as number) + 1);
+      currentRow.push(Math.min(...edits));
+    }
+    rowBeforeLast = lastRow;
+    lastRow = currentRow;
+  }
+  return lastRow[b.length] as number;
+}

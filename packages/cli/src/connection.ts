@@ -1,7 +1,5 @@
 import type { Connection } from "@signalbox/contract";
 import { readSecret } from "@signalbox/rules/settings.ts";
-import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
-import type { Settings } from "../../hub/src/settings.ts";
 import {
   actionOf,
   asString,
@@ -15,14 +13,20 @@ import {
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
+import type { ClientSettings } from "./settings.ts";
 import { bold, dim, green, red, yellow } from "./style.ts";
-import { ownerTenant } from "./tenant-flag.ts";
-import { type WithHubOptions, withHub } from "./with-hub.ts";
+import {
+  type OpenSession,
+  ownerTenant,
+  type Session,
+  type WithHubOptions,
+  withHub,
+} from "./with-hub.ts";
 
 const TOKEN_VARIABLE = "SIGNALBOX_CONNECTION_TOKEN";
 const CLIENT_SECRET_VARIABLE = "SIGNALBOX_CONNECTION_CLIENT_SECRET";
 
-export const connection: Command = {
+export const createConnection = (openSession: OpenSession): Command => ({
   name: "connection",
   usage: "add NAME URL | list | check [ID] | remove ID [options] [-- COMMAND…]",
   summary: "connect MCP servers, whose tools flows call and whose triggers start flows",
@@ -32,7 +36,7 @@ export const connection: Command = {
     "commands: SIGNALBOX_ALLOW_COMMANDS=on. `check` checks one connection or all, and exits with 1 if a check fails.\n" +
     "Secrets are read from the environment, since other users can read a command line: a bearer token from\n" +
     `${TOKEN_VARIABLE}, and the secret of the OAuth client in --client-id from ${CLIENT_SECRET_VARIABLE}.`,
-  example: "npx signalbox connection add weather https://weather.example/mcp",
+  example: "npx @signalbox/cli connection add weather https://weather.example/mcp",
   options: {
     "token-stdin": { type: "boolean", help: "read the bearer token from standard input" },
     header: {
@@ -70,7 +74,7 @@ export const connection: Command = {
     json: { type: "boolean", help: "print JSON" },
   },
   takesCommand: "optional",
-  settings: ["url", "token", "data", "databaseUrl", "key", "tenancy", "allowCommands"],
+  settings: ["url", "token", "data"],
   async run(args) {
     const [name, ...actionArguments] = args.positionals;
     const action = actionOf(
@@ -82,33 +86,34 @@ export const connection: Command = {
     assertNoMoreArguments(actionArguments.slice(maxArguments));
     if (action !== add && args.command)
       throw new UsageError("Only `connection add` takes a command after --.");
-    await action({ ...args, positionals: actionArguments }, loadSettings(args.flags));
+    await action({ ...args, positionals: actionArguments }, openSession(args.flags));
   },
-};
+});
 
-type Action = (args: Parsed, settings: Settings) => Promise<void>;
+type Action = (args: Parsed, session: Session) => Promise<void>;
 
 const withHubOfOwner = (
   { flags }: Parsed,
-  settings: Settings,
+  session: Session,
   options: Pick<WithHubOptions, "create">,
   work: (hub: HubClient) => Promise<void>,
 ): Promise<void> =>
-  withHub(settings, { ...options, chooseTenant: ownerTenant(flags, "connections") }, work);
+  withHub(session, { ...options, chooseTenant: ownerTenant(flags, "connections") }, work);
 
-const add: Action = async (args, settings) => {
+const add: Action = async (args, session) => {
   const { flags, command } = args;
+  const { settings } = session;
   const [name, url] = args.positionals;
   if (name === undefined || (url === undefined) === (command === undefined))
     throw new UsageError(
-      "Name the connection and its server: `npx signalbox connection add NAME URL`, or `add NAME -- COMMAND`.",
+      "Name the connection and its server: `npx @signalbox/cli connection add NAME URL`, or `add NAME -- COMMAND`.",
     );
   const body = {
     name,
     ...(command === undefined ? { url } : { command: command[0], args: command.slice(1) }),
     ...(await credentialsOf(args)),
   };
-  await withHubOfOwner(args, settings, { create: true }, async (hub) => {
+  await withHubOfOwner(args, session, { create: true }, async (hub) => {
     const added = await hub.post("/api/connections", { body }).catch(rethrowAsUsageError);
     if (flags.json) return print(JSON.stringify(added));
     print(`${statusMark(added)} ${bold(added.id)}  ${dim(serverOf(added))}`);
@@ -205,13 +210,13 @@ async function readTokenFromStdin(): Promise<string> {
   return input.trim();
 }
 
-const list: Action = (args, settings) =>
-  withHubOfOwner(args, settings, { create: false }, async (hub) => {
+const list: Action = (args, session) =>
+  withHubOfOwner(args, session, { create: false }, async (hub) => {
     const items = await hub.all("/api/connections");
     if (args.flags.json) return print(JSON.stringify(items));
     if (items.length === 0)
       return print(
-        `No connections. Add one with \`${program} connection add NAME URL${sameHubFlags(settings)}\`.`,
+        `No connections. Add one with \`${program} connection add NAME URL${sameHubFlags(session.settings)}\`.`,
       );
     print(
       table([
@@ -229,8 +234,8 @@ const list: Action = (args, settings) =>
     for (const { id, error } of items) if (error) print(`${red("✗")} ${id}: ${error}`);
   });
 
-const check: Action = (args, settings) =>
-  withHubOfOwner(args, settings, { create: false }, async (hub) => {
+const check: Action = (args, session) =>
+  withHubOfOwner(args, session, { create: false }, async (hub) => {
     const [givenId] = args.positionals;
     const ids =
       givenId === undefined ? (await hub.all("/api/connections")).map(({ id }) => id) : [givenId];
@@ -238,7 +243,7 @@ const check: Action = (args, settings) =>
     for (const id of ids) {
       const view = await hub
         .post("/api/connections/:connection/check", paramsOf(id))
-        .catch(explainUnknownId(settings));
+        .catch(explainUnknownId(session.settings));
       checked.push(view);
       if (!args.flags.json) print(`${statusMark(view)} ${bold(view.id)}  ${describeStatus(view)}`);
     }
@@ -247,15 +252,15 @@ const check: Action = (args, settings) =>
     if (checked.some(({ status }) => status !== "ok")) process.exitCode = 1;
   });
 
-const remove: Action = (args, settings) =>
-  withHubOfOwner(args, settings, { create: false }, async (hub) => {
+const remove: Action = (args, session) =>
+  withHubOfOwner(args, session, { create: false }, async (hub) => {
     const [id = ""] = args.positionals;
     const { items: subscriptions } = await hub
       .get("/api/connections/:connection/subscriptions", paramsOf(id))
-      .catch(explainUnknownId(settings));
+      .catch(explainUnknownId(session.settings));
     await hub
       .delete("/api/connections/:connection", paramsOf(id))
-      .catch(explainUnknownId(settings));
+      .catch(explainUnknownId(session.settings));
     if (args.flags.json) return print(JSON.stringify({ id, removed: true }));
     print(`${green("✓")} removed; its events are kept`);
     if (subscriptions.length > 0)
@@ -284,18 +289,18 @@ function describeStatus({ status, error, tool_count, trigger_count }: Connection
 const serverOf = ({ url, command, args }: Connection): string =>
   url ?? [command, ...args].join(" ");
 
-const checkCommand = ({ id }: Connection, settings: Settings): string =>
+const checkCommand = ({ id }: Connection, settings: ClientSettings): string =>
   `${program} connection check ${id}${sameHubFlags(settings)}`;
 
 /** Replaces an empty id with "-", which is no id. Otherwise, the path would be that of the list. */
 const paramsOf = (id: string) => ({ params: { connection: id || "-" } });
 
 const explainUnknownId =
-  (settings: Settings) =>
+  (settings: ClientSettings) =>
   (error: unknown): never => {
     if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;
     throw new UsageError(
-      `Missing or unknown ID. \`npx signalbox connection list${sameHubFlags(settings)}\` shows the ids.`,
+      `Missing or unknown ID. \`npx @signalbox/cli connection list${sameHubFlags(settings)}\` shows the ids.`,
     );
   };
 

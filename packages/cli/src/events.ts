@@ -1,6 +1,4 @@
 import type { EventSummary, StoredEvent } from "@signalbox/contract/events.ts";
-import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
-import type { Settings } from "../../hub/src/settings.ts";
 import {
   asString,
   assertNoMoreArguments,
@@ -15,11 +13,13 @@ import { followHub } from "./follow-hub.ts";
 import { connectToHub, type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
+import type { ClientSettings } from "./settings.ts";
 import { dim } from "./style.ts";
+import type { OpenSession } from "./with-hub.ts";
 
 const MAX_LISTED = 100;
 
-export const events: Command = {
+export const createEvents = (openSession: OpenSession): Command => ({
   name: "events",
   usage: "[ID] [--follow] [options]",
   summary: "list events, show one with its payload, or follow new ones",
@@ -76,7 +76,7 @@ export const events: Command = {
       repo: asString(flags.repo),
       source: asString(flags.source),
     };
-    const settings = loadSettings(flags);
+    const { settings } = openSession(flags);
     const connect = () => connectToHub(settings, { tenant: asString(flags.tenant) });
     if (id !== undefined) {
       const event = await findEvent(connect(), id);
@@ -93,9 +93,9 @@ export const events: Command = {
     for (const event of items.toReversed()) output.event(event);
     if (items.length === 0) output.note(noEventsMessage(settings));
   },
-};
+});
 
-const noEventsMessage = (settings: Settings) =>
+const noEventsMessage = (settings: ClientSettings) =>
   `No events. \`${program} send github issues --action opened${sameHubFlags(settings)}\` sends a sample.`;
 
 interface Filter {

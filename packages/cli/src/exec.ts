@@ -1,7 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
-import type { Settings } from "../../hub/src/settings.ts";
 import { asString, assertNoMoreArguments, type Command, UsageError } from "./command.ts";
 import { type ConnectedHub, createExecHub } from "./exec/exec-hub.ts";
 import { readExecOptions } from "./exec/exec-options.ts";
@@ -9,8 +7,10 @@ import { createExecReport } from "./exec/exec-report.ts";
 import { isExecutable } from "./exec/is-executable.ts";
 import { runExec } from "./exec/run-exec.ts";
 import { createHubClient, type HubLocation, locateHub } from "./hub-client.ts";
+import type { ClientSettings } from "./settings.ts";
+import type { OpenSession } from "./with-hub.ts";
 
-export const exec: Command = {
+export const createExec = (openSession: OpenSession): Command => ({
   name: "exec",
   usage: "[options] -- COMMAND [ARGUMENT…]",
   summary: "run a command, such as an agent, for each event",
@@ -20,7 +20,7 @@ export const exec: Command = {
     "the last line of the output becomes its note. Otherwise, the command runs again later. Ctrl+C " +
     "waits for the running commands and then stops; a second Ctrl+C terminates them. For a hub on " +
     "another machine, set SIGNALBOX_URL and SIGNALBOX_TOKEN. See docs/exec.md.",
-  example: 'npx signalbox exec --type issues -- claude -p "Triage the issue on stdin"',
+  example: 'npx @signalbox/cli exec --type issues -- claude -p "Triage the issue on stdin"',
   options: {
     type: { type: "string", value: "TYPE", help: "only events of this type, such as issues" },
     repo: { type: "string", value: "OWNER/NAME", help: "only events of this repository" },
@@ -66,13 +66,16 @@ export const exec: Command = {
     const [file = ""] = options.argv;
     if (!isExecutable(file))
       throw new UsageError(`Cannot find the command "${file}": ${adviceFor(file)}`);
-    const connect = createConnect(loadSettings(parsed.flags), asString(parsed.flags.tenant));
+    const connect = createConnect(
+      openSession(parsed.flags).settings,
+      asString(parsed.flags.tenant),
+    );
     const report = createExecReport(options);
     const hub = createExecHub({ ...options, connect, worker: workerName(), warn: report.warn });
     const failures = await runExec({ options, hub, hubUrl: () => connect().client.url, report });
     if (options.once && failures > 0) process.exitCode = 1;
   },
-};
+});
 
 const adviceFor = (file: string): string =>
   /\s/.test(file)
@@ -86,7 +89,7 @@ const workerName = (): string =>
     .slice(0, 60)}-${process.pid}-${randomUUID().slice(0, 8)}`;
 
 /** Returns a function that locates the hub again for each request. */
-function createConnect(settings: Settings, tenant: string | undefined): () => ConnectedHub {
+function createConnect(settings: ClientSettings, tenant: string | undefined): () => ConnectedHub {
   let lastLocation: HubLocation | undefined;
   return () => {
     const located = locateHub(settings);

@@ -4,7 +4,6 @@ import type { App, Flow } from "@signalbox/contract";
 import type { AppFile } from "@signalbox/rules/flows/import/read-flow-file.ts";
 import { snakeCase, uniqueName } from "@signalbox/rules/flows/tool-name.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
-import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
 import {
   actionOf,
   asString,
@@ -16,12 +15,11 @@ import {
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { importAndReport, readApps, readJsonFile } from "./import-flows.ts";
 import { dim, green } from "./style.ts";
-import { ownerTenant } from "./tenant-flag.ts";
-import { withHub } from "./with-hub.ts";
+import { type OpenSession, ownerTenant, withHub } from "./with-hub.ts";
 
 const APP_FILE = "app.json";
 
-export const flows: Command = {
+export const createFlows = (openSession: OpenSession): Command => ({
   name: "flows",
   usage: "pull DIR | push DIR [options]",
   summary: "keep flows as files, for git: pull writes the files, push stores them in the hub",
@@ -39,23 +37,23 @@ export const flows: Command = {
     publish: { type: "boolean", help: "with push: publish the flows that changed" },
     json: { type: "boolean", help: "print JSON" },
   },
-  settings: ["url", "token", "data", "databaseUrl", "tenancy"],
+  settings: ["url", "token", "data"],
   async run({ positionals, flags }) {
     const [name, dir, ...rest] = positionals;
     const action = actionOf({ pull, push }, name, "pull DIR, or push DIR");
     if (dir === undefined)
       throw new UsageError(
-        `Missing argument DIR, the folder of the files: \`npx signalbox flows ${name} flows\`.`,
+        `Missing argument DIR, the folder of the files: \`npx @signalbox/cli flows ${name} flows\`.`,
       );
     assertNoMoreArguments(rest);
     const stats = statSync(dir, { throwIfNoEntry: false });
     if (action === push && !stats) throw new UsageError(`The folder ${dir} does not exist.`);
     if (stats && !stats.isDirectory())
       throw new UsageError(
-        `${dir} is not a folder.${action === push ? " For one file, use `npx signalbox import-flows FILE --app SLUG`." : ""}`,
+        `${dir} is not a folder.${action === push ? " For one file, use `npx @signalbox/cli import-flows FILE --app SLUG`." : ""}`,
       );
     const options = { create: action === push, chooseTenant: ownerTenant(flags, "flows") };
-    await withHub(loadSettings(flags), options, (hub) =>
+    await withHub(openSession(flags), options, (hub) =>
       action({
         hub,
         dir,
@@ -65,7 +63,7 @@ export const flows: Command = {
       }),
     );
   },
-};
+});
 
 interface Options {
   hub: HubClient;

@@ -1,46 +1,52 @@
 /** Formats the text of `--help`: a command's options, and the settings that it reads. */
-
-import { secretVariable } from "../../hub/src/events/admit/source.ts";
-import { sources } from "../../hub/src/events/sources/index.ts";
-import { definitions, type SettingName } from "../../hub/src/settings.ts";
-import { version } from "../version.ts";
-import { type Command, isBooleanSetting, table } from "./command.ts";
+import type { Setting } from "@signalbox/rules/settings.ts";
+import { type Cli, type Command, table } from "./command.ts";
 import { bold } from "./style.ts";
 import { wrap } from "./text-layout.ts";
 
-export function formatOverview(commands: readonly Command[]): string {
+export function formatOverview({ name, version, title, commands, defaultCommand }: Cli): string {
   return [
-    `${bold("signalbox")} ${version}, the trigger hub for AI agents`,
+    `${bold(name)} ${version}, ${title}`,
     "",
-    "Usage: signalbox COMMAND [options]",
+    `Usage: ${name} COMMAND [options]`,
     "",
     table(commands.map(({ name, summary }) => [`  ${name}`, summary])),
     "",
-    "`npx signalbox COMMAND --help` shows the details. Without a command, `serve` runs.",
+    `\`npx ${name} COMMAND --help\` shows the details.${defaultCommand ? ` Without a command, \`${defaultCommand.name}\` runs.` : ""}`,
   ].join("\n");
 }
 
-export function formatHelp(command: Command): string {
-  const { name, usage, summary, details, example, options, settings } = command;
-  const settingNames = settings.filter((setting) => setting !== "secrets");
-  const flags = settingNames.flatMap((setting) => flagRow(setting));
+type SettingsOfCli = Pick<Cli, "name" | "settings" | "booleanSettings" | "settingGroups">;
+
+export function formatHelp(command: Command, cli: SettingsOfCli): string {
+  const { name, usage, summary, details = "", example = "", options, settings } = command;
+  // Before the text is wrapped, since the name may be shorter.
+  const withName = (text: string) => text.replaceAll("npx @signalbox/cli", `npx ${cli.name}`);
+  const isBoolean = (setting: string) => cli.booleanSettings?.includes(setting) ?? false;
+  const known = settings.flatMap((setting): [string, Setting<unknown>][] => {
+    const definition = cli.settings[setting];
+    return definition ? [[setting, definition]] : [];
+  });
+  const flags = known.flatMap(([setting, definition]) =>
+    flagRow(setting, definition, isBoolean(setting)),
+  );
   const variables = [
-    ...settingNames.flatMap((setting) => variableRow(setting)),
-    ...(settings.includes("secrets") ? secretRows : []),
+    ...known.flatMap(([setting, definition]) => variableRow(setting, definition)),
+    ...settings.flatMap((setting) => cli.settingGroups?.[setting] ?? []),
   ];
   return [
-    `Usage: signalbox ${name} ${usage}`.trimEnd(),
+    `Usage: ${cli.name} ${name} ${usage}`.trimEnd(),
     "",
     ...wrap(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`, WIDTH),
-    ...(details ? ["", ...wrap(details.replaceAll("\n", " "), WIDTH)] : []),
-    ...(example ? ["", "Example:", `  ${example}`] : []),
+    ...(details ? ["", ...wrap(withName(details).replaceAll("\n", " "), WIDTH)] : []),
+    ...(example ? ["", "Example:", `  ${withName(example)}`] : []),
     "",
     "Options (defaults in parentheses):",
     ...formatRows([
       ...Object.entries(options).map(
         ([flag, { type, value, help }]): Row => [
           `--${flag}${type === "string" ? ` ${value ?? "VALUE"}` : ""}`,
-          help,
+          withName(help),
         ],
       ),
       ["--help", "show this text"],
@@ -62,9 +68,9 @@ export function formatHelp(command: Command): string {
 /** Fits most terminals, and text that is pasted into an issue. */
 const WIDTH = 100;
 
-type Row = [term: string, text: string];
+type Row = readonly [term: string, text: string];
 
-const formatSection = (title: string, rows: Row[]): string[] =>
+const formatSection = (title: string, rows: readonly Row[]): string[] =>
   rows.length > 0 ? ["", ...wrap(title, WIDTH), ...formatRows(rows)] : [];
 
 /** Formats rows in two columns. The text of the second column is wrapped. */
@@ -77,27 +83,19 @@ function formatRows(rows: readonly Row[]): string[] {
   );
 }
 
-function flagRow(name: SettingName): Row[] {
-  const setting = definitions[name];
-  if (!("flag" in setting)) return [];
-  const value = isBooleanSetting(name) ? "" : " VALUE";
+function flagRow(name: string, setting: Setting<unknown>, isBoolean: boolean): Row[] {
+  if (setting.flag === undefined) return [];
+  const value = isBoolean ? "" : " VALUE";
   const origin = `[${setting.env}, ${name}]`;
-  return [[`--${setting.flag}${value}`, `${setting.help}${defaultOf(name)} ${origin}`]];
+  return [[`--${setting.flag}${value}`, `${setting.help}${defaultOf(setting)} ${origin}`]];
 }
 
-function variableRow(name: SettingName): Row[] {
-  const setting = definitions[name];
-  return "flag" in setting ? [] : [[setting.env, `${setting.help}${defaultOf(name)} [${name}]`]];
-}
+const variableRow = (name: string, setting: Setting<unknown>): Row[] =>
+  setting.flag === undefined
+    ? [[setting.env, `${setting.help}${defaultOf(setting)} [${name}]`]]
+    : [];
 
-function defaultOf(name: SettingName): string {
-  const value = definitions[name].schema.safeParse(undefined).data;
+function defaultOf({ schema }: Setting<unknown>): string {
+  const value = schema.safeParse(undefined).data;
   return value === undefined || value === false ? "" : ` (${value})`;
 }
-
-const secretRows = sources.map(
-  ({ id, title }): Row => [
-    secretVariable(id),
-    `webhook secrets of ${title}, separated by commas [secrets.${id}]`,
-  ],
-);

@@ -1,12 +1,13 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { readValues } from "@signalbox/rules/settings.ts";
 import { describe, expect, it } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
-import { closeServers, listen } from "../../hub/src/hosts/node/test-server.ts";
-import { readSettings } from "../../hub/src/settings.ts";
 import { connectToHub, findRunningHub, HubRequestFailed, locateHub } from "./hub-client.ts";
 import { writeHubFile } from "./hub-file.ts";
+import { clientSettings } from "./settings.ts";
 
 const LOCAL = "http://127.0.0.1:4000";
 const FILE = {
@@ -22,7 +23,20 @@ const FILE = {
 };
 
 function settingsOf(env: Record<string, string>, flags: Record<string, string> = {}) {
-  return readSettings({ flags, env, file: {} });
+  const { values, origins } = readValues(clientSettings, { flags, env, file: {} });
+  return { ...values, origins };
+}
+
+const servers: Server[] = [];
+
+async function closeServers(): Promise<void> {
+  for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
+}
+
+async function listen(server: Server): Promise<number> {
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
 }
 
 function withFile(env: Record<string, string> = {}, flags: Record<string, string> = {}) {

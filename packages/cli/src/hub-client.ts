@@ -6,10 +6,10 @@
 import type { Routes } from "@signalbox/contract";
 import { type Client, createClient } from "@signalbox/contract/client.ts";
 import type { Problem } from "@signalbox/contract/problem.ts";
-import { localUrl, type SettingName, type Settings } from "../../hub/src/settings.ts";
 import { CommandFailed } from "./command.ts";
 import { type HubFile, readHubFile, tryReadHubFile } from "./hub-file.ts";
 import { serveFlags } from "./same-hub-flags.ts";
+import { type ClientSettings, localUrl } from "./settings.ts";
 
 export interface HubLocation {
   /** Without a trailing slash. */
@@ -23,7 +23,10 @@ export interface HubLocation {
   serveFlags?: string;
 }
 
-type LocatingSettings = Pick<Settings, "url" | "token" | "data" | "host" | "port" | "origins">;
+type LocatingSettings = Pick<
+  ClientSettings,
+  "url" | "token" | "data" | "host" | "port" | "origins"
+>;
 
 export function locateHub(settings: LocatingSettings): HubLocation {
   const { url, token, data } = settings;
@@ -58,8 +61,8 @@ const locationOf = ({ url, token }: HubFile, flags: string) => ({
 });
 
 /** Only flags count, because HOST and PORT in the environment may be meant for another program. */
-const hasFlag = ({ origins }: Pick<Settings, "origins">, ...names: SettingName[]): boolean =>
-  origins.some(({ name, from }) => from === "flag" && (names as string[]).includes(name));
+const hasFlag = ({ origins }: Pick<ClientSettings, "origins">, ...names: string[]): boolean =>
+  origins.some(({ name, from }) => from === "flag" && names.includes(name));
 
 const withoutTrailingSlash = (url: string): string => url.replace(/\/+$/, "");
 export const isSameUrl = (a: string, b: string): boolean =>
@@ -157,7 +160,7 @@ export const connectToHub = (
  * behind: its address then refuses connections, or belongs to another program, which rejects the token.
  */
 export async function findRunningHub(
-  settings: Pick<Settings, "data" | "origins">,
+  settings: Pick<ClientSettings, "data" | "origins">,
 ): Promise<(HubLocation & HubFile) | undefined> {
   const local = readHubFile(settings.data);
   if (!local) return undefined;

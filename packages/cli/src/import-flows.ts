@@ -5,22 +5,25 @@ import type { Json } from "@signalbox/rules/json.ts";
 import { parseJson } from "@signalbox/rules/parse-json.ts";
 import { RequestError } from "@signalbox/rules/request-error.ts";
 import { truncate } from "@signalbox/rules/truncate.ts";
-import type { ImportedFlow, ImportPolicy } from "../../hub/src/flows/import/import-flows.ts";
-import { isSqliteFile, readLegacyDatabase } from "../../hub/src/hosts/cli/read-legacy-database.ts";
-import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
 import { asString, assertNoMoreArguments, type Command, print, UsageError } from "./command.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { dim, green, red, yellow } from "./style.ts";
-import { ownerTenant } from "./tenant-flag.ts";
-import { withHub } from "./with-hub.ts";
+import { type OpenSession, ownerTenant, withHub } from "./with-hub.ts";
 
-export const importFlows: Command = {
+/** Reads the flows in an SQLite database as the content of a flow file; undefined if the file is no database. */
+export type ReadDatabase = (file: string) => Promise<Json | undefined>;
+
+export const createImportFlows = (
+  openSession: OpenSession,
+  readDatabase?: ReadDatabase,
+): Command => ({
   name: "import-flows",
   usage: "FILE [--app SLUG] [--publish] [options]",
   summary: "import flows from a JSON file, or from a legacy system where each flow was one tool",
   details:
     "FILE contains one flow, a list of flows, { app, flows } or { apps, flows }. It can also contain rows of a legacy\n" +
-    "flows table, or be the legacy SQLite database. The tool of a legacy flow (toolName, toolDescription, parameters,\n" +
+    `flows table${readDatabase ? ", or be the legacy SQLite database" : ""}. ` +
+    "The tool of a legacy flow (toolName, toolDescription, parameters,\n" +
     "isActive) becomes a trigger, its nodes are converted to the hub's node types, and problems are reported.\n" +
     "Parameters that cannot be converted stay unchanged, and their flow stays a draft.\n" +
     "A hub that starts on a database with such a table migrates it automatically.\n" +
@@ -41,18 +44,18 @@ export const importFlows: Command = {
     replace: { type: "boolean", help: "overwrite the drafts of flows that exist already" },
     json: { type: "boolean", help: "print JSON" },
   },
-  settings: ["url", "token", "data", "databaseUrl", "tenancy"],
+  settings: ["url", "token", "data"],
   async run({ positionals, flags }) {
     const [file, ...rest] = positionals;
     if (file === undefined)
-      throw new UsageError("Missing argument FILE: `npx signalbox import-flows FILE`.");
+      throw new UsageError("Missing argument FILE: `npx @signalbox/cli import-flows FILE`.");
     assertNoMoreArguments(rest);
-    const settings = loadSettings(flags);
-    const content = isSqliteFile(file) ? await readLegacyDatabase(file) : readJsonFile(file);
+    const session = openSession(flags);
+    const content = (await readDatabase?.(file)) ?? readJsonFile(file);
     const apps = readApps(content, file, asString(flags.app));
     const policy = { replace: flags.replace === true, strictIds: false };
     await withHub(
-      settings,
+      session,
       { create: false, chooseTenant: ownerTenant(flags, "flows") },
       async (hub) => {
         const options = { hub, policy, publish: flags.publish === true };
@@ -60,7 +63,7 @@ export const importFlows: Command = {
       },
     );
   },
-};
+});
 
 export function readJsonFile(file: string): Json {
   let content: string;
@@ -89,6 +92,13 @@ function withUsageErrors<Result>(file: string, work: () => Result): Result {
     if (!(error instanceof RequestError)) throw error;
     throw new UsageError(`${file}: ${error.message}`);
   }
+}
+
+interface ImportPolicy {
+  /** Overwrites the drafts of existing flows. */
+  replace: boolean;
+  /** Rejects an id that a flow of another app has. */
+  strictIds: boolean;
 }
 
 interface ImportOptions {
@@ -167,7 +177,7 @@ function printReport({ app, flows, notes, error }: AppReport): void {
   }
 }
 
-const MESSAGES: Record<ImportedFlow["outcome"], string> = {
+const MESSAGES: Record<FlowReport["outcome"], string> = {
   created: "created",
   replaced: "replaced",
   unchanged: "unchanged",

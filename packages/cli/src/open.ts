@@ -1,8 +1,8 @@
-import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
 import { assertNoMoreArguments, type Command, print } from "./command.ts";
 import { connectToHub } from "./hub-client.ts";
+import type { OpenSession } from "./with-hub.ts";
 
-export const open: Command = {
+export const createOpen = (openSession: OpenSession): Command => ({
   name: "open",
   usage: "[options]",
   summary: "print a link that signs you in to the web UI",
@@ -12,8 +12,8 @@ export const open: Command = {
   settings: ["url", "token", "data", "host", "port"],
   async run({ positionals, flags }) {
     assertNoMoreArguments(positionals);
-    const hub = connectToHub(loadSettings(flags));
+    const hub = connectToHub(openSession(flags).settings);
     const link = await hub.post("/api/session/links");
     print(flags.json ? JSON.stringify(link) : link.url);
   },
-};
+});

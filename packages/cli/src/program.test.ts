@@ -7,15 +7,15 @@ import { programOf } from "./program.ts";
 function createFolders() {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "program-")));
   onTestFinished(() => rmSync(root, { recursive: true }));
-  const write = (folder: string) => {
+  const write = (folder: string, name = "signalbox") => {
     mkdirSync(join(root, folder), { recursive: true });
-    writeFileSync(join(root, folder, "signalbox.js"), "");
-    return join(root, folder, "signalbox.js");
+    writeFileSync(join(root, folder, `${name}.js`), "");
+    return join(root, folder, `${name}.js`);
   };
-  const link = (file: string, folder: string) => {
+  const link = (file: string, folder: string, name = "signalbox") => {
     mkdirSync(join(root, folder), { recursive: true });
-    symlinkSync(file, join(root, folder, "signalbox"));
-    return join(root, folder, "signalbox");
+    symlinkSync(file, join(root, folder, name));
+    return join(root, folder, name);
   };
   return { root, write, link };
 }
@@ -35,4 +35,14 @@ it("calls the program with npx in a checkout, and else by its name or path", () 
   expect(programOf(global, "/bin")).toBe(global);
   const spaced = write("my hub/node_modules/signalbox/bin");
   expect(programOf(spaced, "")).toBe(`'${spaced}'`);
+});
+
+it("calls the program without the hub by its own name", () => {
+  const { root, write, link } = createFolders();
+  const workspace = write("checkout/packages/cli/bin", "signalbox-cli");
+  expect(programOf(workspace, "")).toBe("npx signalbox-cli");
+  const installed = write("opt/node_modules/@signalbox/cli/bin", "signalbox-cli");
+  const global = link(installed, "usr/bin", "signalbox-cli");
+  expect(programOf(global, `/bin:${join(root, "usr/bin")}`)).toBe("signalbox-cli");
+  expect(programOf(global, "/bin")).toBe(global);
 });

@@ -8,13 +8,14 @@ import { quoteForShell } from "./same-hub-flags.ts";
  */
 export function programOf(script: string, path: string): string {
   const file = realPath(script);
-  const isInstalled = basename(file) === "signalbox.js" && /[\\/]node_modules[\\/]/.test(file);
-  if (!isInstalled) return "npx signalbox";
+  const name = nameOf(file);
+  const isInstalled = basename(file) === `${name}.js` && /[\\/]node_modules[\\/]/.test(file);
+  if (!isInstalled) return `npx ${name}`;
   const folder = dirname(script);
   // npx and npm scripts add node_modules/.bin to PATH. The PATH of the user's terminal does not contain it.
   const isOnPath =
     !/node_modules[\\/]\.bin$/.test(folder) && path.split(delimiter).includes(folder);
-  return basename(script) === "signalbox" && isOnPath ? "signalbox" : quoteForShell(script);
+  return basename(script) === name && isOnPath ? name : quoteForShell(script);
 }
 
 function realPath(file: string): string {
@@ -25,8 +26,22 @@ function realPath(file: string): string {
   }
 }
 
-export const program = programOf(process.argv[1] ?? "", process.env.PATH ?? "");
+const CLI = "signalbox-cli";
 
-/** Replaces `npx signalbox` in a text with the call that works on this machine. */
-export const withProgram = (text: string): string =>
-  text.replaceAll("npx signalbox", () => program);
+const nameOf = (file: string): string => (basename(file) === `${CLI}.js` ? CLI : "signalbox");
+
+const script = process.argv[1] ?? "";
+
+export const program = programOf(script, process.env.PATH ?? "");
+
+/**
+ * Matches how texts call this program. Those of the hub name commands that may exist only on its machine, so
+ * the program without the hub leaves them.
+ */
+const CALL =
+  nameOf(realPath(script)) === CLI
+    ? /npx (?:@signalbox\/cli|signalbox-cli)/g
+    : /npx (?:@signalbox\/cli|signalbox)/g;
+
+/** Replaces the calls of this program in a text with the call that works on this machine. */
+export const withProgram = (text: string): string => text.replaceAll(CALL, () => program);

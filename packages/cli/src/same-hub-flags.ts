@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
 import type { Origin } from "@signalbox/rules/settings.ts";
-import type { Settings } from "../../hub/src/settings.ts";
+import type { ClientSettings } from "./settings.ts";
 
 /**
  * Returns the flags with which a printed command finds the same hub. `missingOrigins` are the origins of
  * settings that are not available where the user will run the command.
  */
 export function sameHubFlags(
-  { url, data, origins }: Pick<Settings, "url" | "data" | "origins">,
+  { url, data, origins }: Pick<ClientSettings, "url" | "data" | "origins">,
   missingOrigins: readonly Origin["from"][] = ["flag"],
 ): string {
   const needsFlag = (setting: string) =>
@@ -23,5 +23,5 @@ export const quoteForShell = (text: string): string =>
   /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Returns the flags with which `serve` starts a hub on the same data folder. */
-export const serveFlags = (settings: Pick<Settings, "data" | "origins">): string =>
+export const serveFlags = (settings: Pick<ClientSettings, "data" | "origins">): string =>
   sameHubFlags({ ...settings, url: undefined });

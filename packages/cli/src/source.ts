@@ -1,10 +1,7 @@
-import type { Source } from "@signalbox/contract";
+import type { Source, SourceKind } from "@signalbox/contract";
 import { EVERY_TENANT, LOCAL_TENANT } from "@signalbox/contract/scopes.ts";
 import { GRACE_HOURS, MAX_GRACE_HOURS } from "@signalbox/contract/sources.ts";
 import { readSecret } from "@signalbox/rules/settings.ts";
-import { sources } from "../../hub/src/events/sources/index.ts";
-import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
-import type { Settings } from "../../hub/src/settings.ts";
 import { describeAddedSource } from "./added-source.ts";
 import {
   actionOf,
@@ -21,12 +18,16 @@ import {
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
+import type { ClientSettings } from "./settings.ts";
 import { bold, dim, green } from "./style.ts";
-import { type WithHubOptions, withHub } from "./with-hub.ts";
+import { type OpenSession, type Session, type WithHubOptions, withHub } from "./with-hub.ts";
 
 const SECRET_VARIABLE = "SIGNALBOX_SOURCE_SECRET";
 
-export const source: Command = {
+/** The kinds of sources that a program knows without asking a hub. */
+export type KnownKinds = readonly Pick<SourceKind, "id" | "title" | "secret">[];
+
+export const createSource = (openSession: OpenSession, knownKinds?: KnownKinds): Command => ({
   name: "source",
   usage: "add KIND [NAME] | list | rotate ID | remove ID [options]",
   summary: "manage webhook endpoints with a key and their own secrets",
@@ -52,7 +53,7 @@ export const source: Command = {
     },
     json: { type: "boolean", help: "print JSON" },
   },
-  settings: ["url", "token", "data", "databaseUrl", "key", "tenancy", "host", "port", "publicUrl"],
+  settings: ["url", "token", "data"],
   async run({ positionals, flags }) {
     const [actionName, ...rest] = positionals;
     const action = actionOf(
@@ -73,7 +74,8 @@ export const source: Command = {
     if (tenants && tenants.length > 1)
       throw new UsageError(`--tenant must be one id, but is "${tenants.join(",")}".`);
     await action({
-      settings: loadSettings(flags),
+      session: openSession(flags),
+      knownKinds,
       flags,
       argument,
       name,
@@ -81,10 +83,11 @@ export const source: Command = {
       graceHours,
     });
   },
-};
+});
 
 interface Options {
-  settings: Settings;
+  session: Session;
+  knownKinds: KnownKinds | undefined;
   flags: Parsed["flags"];
   /** KIND for `add`; ID for `rotate` and `remove`. */
   argument: string | undefined;
@@ -99,12 +102,10 @@ const inAllTenants = ({ tenant }: Options): WithHubOptions => ({
   chooseTenant: (tenancy) => tenant ?? (tenancy && EVERY_TENANT),
 });
 
-function add({ settings, flags, argument: kind, name, tenant }: Options): Promise<void> {
-  const definition = sources.find(({ id }) => id === kind);
-  if (!definition)
-    throw new UsageError(
-      `Missing or unknown KIND. Known kinds: ${sources.map(({ id }) => id).join(", ")}.`,
-    );
+function add(options: Options): Promise<void> {
+  const { session, flags, argument, name, tenant, knownKinds } = options;
+  const { settings } = session;
+  const known = knownKinds && findKind(knownKinds, argument);
   const chooseTenant: WithHubOptions["chooseTenant"] = (tenancy) => {
     if (tenant === undefined && tenancy === "github")
       throw new UsageError(
@@ -113,19 +114,21 @@ function add({ settings, flags, argument: kind, name, tenant }: Options): Promis
     return tenant ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
   };
   const body = {
-    kind: definition.id,
     name,
     config: parseConfig(asString(flags.config)),
     secret: readSecret(process.env, SECRET_VARIABLE),
   };
-  return withHub(settings, { create: true, chooseTenant }, async (hub) => {
-    const created = await hub.post("/api/sources", { body }).catch(rethrowAsUsageError);
+  return withHub(session, { create: true, chooseTenant }, async (hub) => {
+    const kind = known ?? findKind((await hub.get("/api/source-kinds")).items, argument);
+    const created = await hub
+      .post("/api/sources", { body: { kind: kind.id, ...body } })
+      .catch(rethrowAsUsageError);
     const { id, url, secret } = created;
     if (flags.json) return print(JSON.stringify({ id, url, secret }));
     const rotateCommand = `${program} source rotate ${id} --grace 0${sameHubFlags(settings)}`;
     print(
       describeAddedSource({
-        definition,
+        kind,
         id,
         name: created.name,
         url,
@@ -152,7 +155,7 @@ async function acceptsUnsignedWebhooks(hub: HubClient): Promise<boolean> {
 }
 
 /** Returns the command that sends a sample to this endpoint, for the same terminal. */
-function sendCommandOf({ kind, id, tenant }: Source, settings: Settings): string {
+function sendCommandOf({ kind, id, tenant }: Source, settings: ClientSettings): string {
   const tenantFlag = tenant === LOCAL_TENANT ? "" : ` --tenant ${tenant}`;
   return `${program} send ${kind} --endpoint ${id}${tenantFlag}${sameHubFlags(settings)}`;
 }
@@ -166,6 +169,14 @@ function parseConfig(json: string | undefined): unknown {
   }
 }
 
+function findKind(kinds: KnownKinds, id: string | undefined): KnownKinds[number] {
+  const kind = kinds.find((candidate) => candidate.id === id);
+  if (kind) return kind;
+  throw new UsageError(
+    `Missing or unknown KIND. Known kinds: ${kinds.map(({ id }) => id).join(", ")}.`,
+  );
+}
+
 /** The fields of the request come from the command line, so an invalid field is a usage error. */
 function rethrowAsUsageError(error: unknown): never {
   const invalid =
@@ -177,12 +188,12 @@ function rethrowAsUsageError(error: unknown): never {
 }
 
 const list = (options: Options): Promise<void> =>
-  withHub(options.settings, inAllTenants(options), async (hub) => {
+  withHub(options.session, inAllTenants(options), async (hub) => {
     const { items } = await hub.get("/api/sources");
     if (options.flags.json) return print(JSON.stringify(items.map(withMilliseconds)));
     if (items.length === 0)
       return print(
-        `No endpoints with a key. Add one with \`${program} source add KIND${sameHubFlags(options.settings)}\`.`,
+        `No endpoints with a key. Add one with \`${program} source add KIND${sameHubFlags(options.session.settings)}\`.`,
       );
     print(
       table([
@@ -214,13 +225,13 @@ const withMilliseconds = ({ secrets, created_at, ...rest }: Source) => ({
 });
 
 function rotate(options: Options): Promise<void> {
-  const { settings, flags, argument: id = "", graceHours } = options;
+  const { session, flags, argument: id = "", graceHours } = options;
   const secret = readSecret(process.env, SECRET_VARIABLE);
-  return withHub(settings, inAllTenants(options), async (hub) => {
+  return withHub(session, inAllTenants(options), async (hub) => {
     const body = { rotate: { secret, grace_hours: graceHours } };
     const rotated = await hub
       .patch("/api/sources/:source", { ...paramsOf(id), body })
-      .catch(explainUnknownId(settings));
+      .catch(explainUnknownId(session.settings));
     const generatedSecret = rotated.secret;
     // The old secrets expire at this time, or earlier.
     const lastExpiry = Math.max(...rotated.secrets.map(({ expires_at }) => toMs(expires_at) ?? 0));
@@ -234,9 +245,11 @@ function rotate(options: Options): Promise<void> {
 }
 
 function remove(options: Options): Promise<void> {
-  const { settings, flags, argument: id = "" } = options;
-  return withHub(settings, inAllTenants(options), async (hub) => {
-    await hub.delete("/api/sources/:source", paramsOf(id)).catch(explainUnknownId(settings));
+  const { session, flags, argument: id = "" } = options;
+  return withHub(session, inAllTenants(options), async (hub) => {
+    await hub
+      .delete("/api/sources/:source", paramsOf(id))
+      .catch(explainUnknownId(session.settings));
     if (flags.json) return print(JSON.stringify({ id, removed: true }));
     print(`${green("✓")} removed; its events are kept`);
   });
@@ -246,10 +259,10 @@ function remove(options: Options): Promise<void> {
 const paramsOf = (id: string) => ({ params: { source: id || "-" } });
 
 const explainUnknownId =
-  (settings: Settings) =>
+  (settings: ClientSettings) =>
   (error: unknown): never => {
     if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;
     throw new UsageError(
-      `Missing or unknown ID. \`npx signalbox source list${sameHubFlags(settings)}\` shows the ids.`,
+      `Missing or unknown ID. \`npx @signalbox/cli source list${sameHubFlags(settings)}\` shows the ids.`,
     );
   };

@@ -5,8 +5,6 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { TenantDetails } from "@signalbox/contract";
 import { pathWith } from "@signalbox/contract/client.ts";
 import { LOCAL_TENANT } from "@signalbox/contract/scopes.ts";
-import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
-import type { Settings } from "../../hub/src/settings.ts";
 import {
   actionOf,
   asString,
@@ -20,10 +18,11 @@ import {
 } from "./command.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
+import type { Tenancy } from "./settings.ts";
 import { bold, dim, green } from "./style.ts";
-import { withHub } from "./with-hub.ts";
+import { type OpenSession, withHub } from "./with-hub.ts";
 
-export const tenant: Command = {
+export const createTenant = (openSession: OpenSession): Command => ({
   name: "tenant",
   usage: "list | show ID | export ID | delete ID [options]",
   summary: "list and show tenants, and export or delete all data of a tenant",
@@ -39,7 +38,7 @@ export const tenant: Command = {
     yes: { type: "boolean", help: "with delete: do not ask for confirmation" },
     json: { type: "boolean", help: "print JSON" },
   },
-  settings: ["url", "token", "data", "databaseUrl", "tenancy"],
+  settings: ["url", "token", "data"],
   async run({ positionals, flags }) {
     const [name, id, ...rest] = positionals;
     const action = actionOf(
@@ -48,15 +47,15 @@ export const tenant: Command = {
       "list, show ID, export ID, or delete ID",
     );
     assertNoMoreArguments(action === list && id !== undefined ? [id, ...rest] : rest);
-    const settings = loadSettings(flags);
-    let tenancy: Settings["tenancy"] | undefined;
+    const session = openSession(flags);
+    let tenancy: Tenancy | undefined;
     // The paths of the requests name the tenant, so no tenant is chosen here.
     const chooseTenant = (tenancyOfHub: typeof tenancy) => {
       tenancy = tenancyOfHub;
       return undefined;
     };
-    const listHint = `\`npx signalbox tenant list${sameHubFlags(settings)}\` shows the ids.`;
-    await withHub(settings, { create: false, chooseTenant }, async (hub) => {
+    const listHint = `\`npx @signalbox/cli tenant list${sameHubFlags(session.settings)}\` shows the ids.`;
+    await withHub(session, { create: false, chooseTenant }, async (hub) => {
       const tenantId = id ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
       if (tenantId === undefined && action !== list)
         throw new UsageError(`Missing argument ID. ${listHint}`);
@@ -70,7 +69,7 @@ export const tenant: Command = {
       }
     });
   },
-};
+});
 
 type Action = (hub: HubClient, flags: Parsed["flags"], id: string) => Promise<void>;
 

@@ -10,8 +10,6 @@ import {
   unknownTenantError,
 } from "@signalbox/contract/scopes.ts";
 import { MAX_DAYS } from "@signalbox/contract/tokens.ts";
-import { loadSettings } from "../../hub/src/hosts/node/load-settings.ts";
-import type { Settings } from "../../hub/src/settings.ts";
 import {
   actionOf,
   assertNoMoreArguments,
@@ -27,9 +25,9 @@ import { HubRequestFailed } from "./hub-client.ts";
 import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
 import { bold, dim, green } from "./style.ts";
-import { type WithHubOptions, withHub } from "./with-hub.ts";
+import { type OpenSession, type Session, type WithHubOptions, withHub } from "./with-hub.ts";
 
-export const token: Command = {
+export const createToken = (openSession: OpenSession): Command => ({
   name: "token",
   usage: "create NAME | list | revoke ID [options]",
   summary: "create, list and revoke access tokens",
@@ -52,26 +50,29 @@ export const token: Command = {
     },
     json: { type: "boolean", help: "print JSON" },
   },
-  settings: ["url", "token", "data", "databaseUrl", "tenancy"],
+  settings: ["url", "token", "data"],
   async run({ positionals, flags }) {
     const [actionName, argument, ...rest] = positionals;
     const actions = { create, list, revoke };
     const action = actionOf(actions, actionName, "create NAME, list, or revoke ID");
     assertNoMoreArguments(action === list && argument !== undefined ? [argument, ...rest] : rest);
-    await action(loadSettings(flags), argument, flags);
+    await action(openSession(flags), argument, flags);
   },
-};
+});
 
 type Action = (
-  settings: Settings,
+  session: Session,
   /** NAME for `create`; ID for `revoke`. */
   argument: string | undefined,
   flags: Parsed["flags"],
 ) => Promise<void>;
 
-const create: Action = async (settings, name, flags) => {
+const create: Action = async (session, name, flags) => {
+  const { settings } = session;
   if (!name)
-    throw new UsageError("Missing argument NAME, such as in `npx signalbox token create laptop`.");
+    throw new UsageError(
+      "Missing argument NAME, such as in `npx @signalbox/cli token create laptop`.",
+    );
   const requested = listOf(flags, "scope") ?? DEFAULT_SCOPES;
   const granted = requested.map(scopeOf);
   const tenants = listOf(flags, "tenant");
@@ -92,7 +93,7 @@ const create: Action = async (settings, name, flags) => {
     (value) => value > 0 && value <= MAX_DAYS,
     `a number above 0, at most ${MAX_DAYS}`,
   );
-  await withHub(settings, { create: true, chooseTenant }, async (hub) => {
+  await withHub(session, { create: true, chooseTenant }, async (hub) => {
     const body = { name, scopes: granted, tenants, days };
     const created = await hub.post("/api/tokens", { body });
     const { id, token: secret } = created;
@@ -119,13 +120,13 @@ const describeTenants = (tenants: readonly string[]): string =>
 
 const chooseAllTenants: WithHubOptions["chooseTenant"] = (tenancy) => tenancy && EVERY_TENANT;
 
-const list: Action = (settings, _, flags) =>
-  withHub(settings, { create: false, chooseTenant: chooseAllTenants }, async (hub) => {
+const list: Action = (session, _, flags) =>
+  withHub(session, { create: false, chooseTenant: chooseAllTenants }, async (hub) => {
     const items = (await hub.all("/api/tokens")).toReversed();
     if (flags.json) return print(JSON.stringify(items.map(withMilliseconds)));
     if (items.length === 0)
       return print(
-        `No tokens. Create one with \`${program} token create NAME${sameHubFlags(settings)}\`.`,
+        `No tokens. Create one with \`${program} token create NAME${sameHubFlags(session.settings)}\`.`,
       );
     const formatDay = (time: string | null) => time?.slice(0, 10) ?? "never";
     print(
@@ -157,10 +158,11 @@ const withMilliseconds = ({ created_at, expires_at, revoked_at, ...rest }: Token
   revoked_at: revoked_at && Date.parse(revoked_at),
 });
 
-const revoke: Action = (settings, id, flags) => {
-  const listHint = `\`npx signalbox token list${sameHubFlags(settings)}\` shows the ids.`;
+const revoke: Action = (session, id, flags) => {
+  const { settings } = session;
+  const listHint = `\`npx @signalbox/cli token list${sameHubFlags(settings)}\` shows the ids.`;
   if (!id) throw new UsageError(`Missing argument ID. ${listHint}`);
-  return withHub(settings, { create: false, chooseTenant: chooseAllTenants }, async (hub) => {
+  return withHub(session, { create: false, chooseTenant: chooseAllTenants }, async (hub) => {
     try {
       await hub.delete("/api/tokens/:token", { params: { token: id } });
     } catch (error) {

@@ -1,15 +1,28 @@
-import { withStore } from "../../hub/src/hosts/cli/with-store.ts";
-import { localUrl, type Settings } from "../../hub/src/settings.ts";
-import {
-  connectToHub,
-  createHubClient,
-  findRunningHub,
-  type HubClient,
-  type HubLocation,
-} from "./hub-client.ts";
+/** Connects commands with the hub that they change, or with an API that this process serves. */
+import { LOCAL_TENANT } from "@signalbox/contract/scopes.ts";
+import { asString, type Flags, UsageError } from "./command.ts";
+import { connectToHub, createHubClient, findRunningHub, type HubClient } from "./hub-client.ts";
 import { serveFlags } from "./same-hub-flags.ts";
+import { type ClientSettings, localUrl, type Tenancy } from "./settings.ts";
 
-type Tenancy = Settings["tenancy"];
+/** What a program gives to a command that runs with these flags. */
+export interface Session {
+  settings: ClientSettings;
+  /** Returns the secret of a source in the settings of a hub. */
+  secretOf?(source: string): string | undefined;
+  /** Serves the API in this process, on the database. Undefined if the program has no store. */
+  serveLocally?: ServeLocally;
+}
+
+type ServeLocally = (
+  options: {
+    /** Whether to create a missing database. */
+    create: boolean;
+  },
+  work: (api: { fetch: typeof fetch; token: string }) => Promise<void>,
+) => Promise<void>;
+
+export type OpenSession = (flags: Flags) => Session;
 
 export interface WithHubOptions {
   /**
@@ -24,10 +37,10 @@ export interface WithHubOptions {
 /**
  * Calls `work` with a client of the management API. The client uses the hub in SIGNALBOX_URL, else the hub
  * that runs on the data folder, which then applies changes immediately. If no hub is running, this process
- * serves the API itself, on the database.
+ * serves the API itself, if it can.
  */
 export async function withHub(
-  settings: Settings,
+  { settings, serveLocally }: Session,
   { chooseTenant, create }: WithHubOptions,
   work: (hub: HubClient) => Promise<void>,
 ): Promise<void> {
@@ -43,21 +56,34 @@ export async function withHub(
   const running = await findRunningHub(settings);
   if (running) return work(createHubClient(running, { tenant: chooseTenant(running.tenancy) }));
   const tenant = chooseTenant(tenancy);
-  await withStore(settings, { create }, async (store) => {
-    // Loaded only here, since commands start faster without the routes.
-    const { serveInProcess } = await import("../../hub/src/hosts/cli/serve-in-process.ts");
-    const { fetch, token, close } = await serveInProcess(store, settings);
-    try {
-      const location: HubLocation = {
-        url: localUrl(settings),
-        token,
-        isTokenGiven: false,
-        from: "default",
-        serveFlags: serveFlags(settings),
-      };
-      await work(createHubClient(location, { tenant, fetch }));
-    } finally {
-      await close();
-    }
-  });
+  if (!serveLocally) return work(connectToHub(settings, { tenant }));
+  await serveLocally({ create }, ({ fetch, token }) =>
+    work(
+      createHubClient(
+        {
+          url: localUrl(settings),
+          token,
+          isTokenGiven: false,
+          from: "default",
+          serveFlags: serveFlags(settings),
+        },
+        { tenant, fetch },
+      ),
+    ),
+  );
 }
+
+/**
+ * Chooses the tenant in --tenant, which is required on a hub with several tenants. `owned` names what belongs
+ * to the tenant, for the error.
+ */
+export const ownerTenant =
+  (flags: Flags, owned: string): WithHubOptions["chooseTenant"] =>
+  (tenancy) => {
+    const tenant = asString(flags.tenant);
+    if (tenant === undefined && tenancy === "github")
+      throw new UsageError(
+        `Missing option: name the owner of the ${owned} with --tenant ACCOUNT_ID.`,
+      );
+    return tenant ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
+  };

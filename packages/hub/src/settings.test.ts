@@ -7,7 +7,7 @@ import { effectiveSettings } from "./effective-settings.ts";
 import { loadSettings } from "./hosts/node/load-settings.ts";
 import { allowsUnsigned, assertSafe, hubSettings } from "./hub-settings.ts";
 import type { SettingsInput } from "./kernel/settings.ts";
-import { definitions, localUrl, readSettings } from "./settings.ts";
+import { definitions, readSettings } from "./settings.ts";
 
 const read = (input: Partial<SettingsInput> = {}) =>
   readSettings({ flags: {}, env: {}, file: {}, ...input });
@@ -236,17 +236,6 @@ describe("a hub", () => {
     const flags = { "allow-unsigned": true };
     expect(allowsUnsigned(read({ flags, env: { GITHUB_WEBHOOK_SECRET: "s" } }), 1)).toBe(true);
   });
-});
-
-it.each([
-  ["127.0.0.1", "http://127.0.0.1:4747"],
-  ["localhost", "http://localhost:4747"],
-  ["::1", "http://[::1]:4747"],
-  ["0.0.0.0", "http://127.0.0.1:4747"],
-  ["::", "http://127.0.0.1:4747"],
-  ["0:0:0:0:0:0:0:0", "http://127.0.0.1:4747"],
-])("host %s has the local URL %s", (host, url) => {
-  expect(localUrl({ host, port: 4747 })).toBe(url);
 });
 
 it("the default quota is unlimited for a single tenant, and 10,000 pending events per GitHub account", () => {

@@ -2,7 +2,6 @@
  * Defines and reads all settings. Flags override the environment, which overrides
  * signalbox.config.json, which overrides the default. `signalbox config` prints the origin of each value.
  */
-import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { connectionDefinitions } from "./connections/settings.ts";
 import { secretVariable } from "./events/admit/source.ts";
@@ -91,11 +90,3 @@ export function readSettings(input: SettingsInput): Settings {
 
 const splitSecrets = (value: string | string[]): string[] =>
   (typeof value === "string" ? value.split(",") : value).map((secret) => secret.trim());
-
-/** The hub's URL on this machine. If the hub listens on all addresses, the URL has the loopback address. */
-export function localUrl({ host, port }: Pick<Settings, "host" | "port">): string {
-  if (!ipaddr.isValid(host)) return `http://${host}:${port}`;
-  const address = ipaddr.parse(host);
-  if (address.range() === "unspecified") return `http://127.0.0.1:${port}`;
-  return `http://${address.kind() === "ipv6" ? `[${host}]` : host}:${port}`;
-}

@@ -49,7 +49,7 @@ export function readExecOptions({ flags, lists, command }: Parsed): ExecOptions 
 function commandLine(command: string[] | undefined, isShell: boolean): string[] {
   if (command === undefined || command.length === 0)
     throw new UsageError(
-      "Missing command to run: `npx signalbox exec [options] -- COMMAND [ARGUMENT…]`.",
+      "Missing command to run: `npx @signalbox/cli exec [options] -- COMMAND [ARGUMENT…]`.",
     );
   if (!isShell) return command;
   const [script = "", ...extraArguments] = command;

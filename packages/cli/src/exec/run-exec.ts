@@ -3,7 +3,6 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { SettingsError } from "@signalbox/rules/settings.ts";
 import { truncate } from "@signalbox/rules/truncate.ts";
-import { BoundedMap } from "../../../hub/src/kernel/lib/bounded-map.ts";
 import { CommandFailed, print } from "../command.ts";
 import { createCandidates } from "./candidates.ts";
 import { matchesConditions } from "./conditions.ts";
@@ -144,13 +143,16 @@ const toCommandFailed = (error: unknown) =>
 
 /** Returns a function that checks whether the payload of an event matches the conditions. */
 function createMatcher({ hub, options: { conditions } }: Execution, policy: RetryPolicy) {
-  const mismatches = new BoundedMap<string, true>(MAX_MISMATCHES);
+  const mismatches = new Set<string>();
   return async (id: string): Promise<boolean> => {
     if (conditions.length === 0) return true;
-    if (mismatches.get(id)) return false;
+    if (mismatches.has(id)) return false;
     const event = await hub.read(id, policy);
     if (event && matchesConditions(event.payload, conditions)) return true;
-    mismatches.set(id, true);
+    // A set is in the order of insertion: the oldest id is removed.
+    if (mismatches.size === MAX_MISMATCHES)
+      mismatches.delete(mismatches.values().next().value as string);
+    mismatches.add(id);
     return false;
   };
 }

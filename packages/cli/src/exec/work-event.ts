@@ -166,7 +166,7 @@ export function createWorker(options: WorkerOptions) {
       return result;
     } catch (error) {
       throw new CommandFailed(
-        `The command has finished event ${id}, but the event could not be marked as processed: ${messageOf(error)} The next start of \`npx signalbox exec\` marks it as processed.`,
+        `The command has finished event ${id}, but the event could not be marked as processed: ${messageOf(error)} The next start of \`npx @signalbox/cli exec\` marks it as processed.`,
         { cause: error },
       );
     }

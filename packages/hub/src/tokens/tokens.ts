@@ -1,5 +1,5 @@
 import { ENV_ID_PREFIX, tenantsError } from "@signalbox/contract/scopes.ts";
-import { EVERY_TENANT, LOCAL_TENANT, type Scope } from "../kernel/access/scopes.ts";
+import { EVERY_TENANT, type Scope } from "../kernel/access/scopes.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 import { randomSecret } from "../kernel/lib/random-secret.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";

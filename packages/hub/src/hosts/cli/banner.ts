@@ -1,6 +1,13 @@
-import { program } from "../../../../cli/src/program.ts";
-import { quoteForShell, sameHubFlags } from "../../../../cli/src/same-hub-flags.ts";
-import { bold, cyan, dim, green, yellow } from "../../../../cli/src/style.ts";
+import {
+  bold,
+  cyan,
+  dim,
+  green,
+  program,
+  quoteForShell,
+  sameHubFlags,
+  yellow,
+} from "@signalbox/cli/src/index.ts";
 import { githubSettings } from "../../github-settings.ts";
 import { lacksProxyHeader } from "../../hub-settings.ts";
 import type { Settings } from "../../settings.ts";

@@ -4,10 +4,10 @@ import {
   assertNoMoreArguments,
   type Command,
   CommandFailed,
+  green,
   print,
   UsageError,
-} from "../../../../cli/src/command.ts";
-import { green } from "../../../../cli/src/style.ts";
+} from "@signalbox/cli/src/index.ts";
 import type { Settings } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import {

@@ -2,11 +2,13 @@ import {
   assertNoMoreArguments,
   type Command,
   CommandFailed,
+  connectToHub,
+  createHubClient,
+  dim,
+  findRunningHub,
   print,
   table,
-} from "../../../../cli/src/command.ts";
-import { connectToHub, createHubClient, findRunningHub } from "../../../../cli/src/hub-client.ts";
-import { dim } from "../../../../cli/src/style.ts";
+} from "@signalbox/cli/src/index.ts";
 import { effectiveSettings } from "../../effective-settings.ts";
 import { SettingsError } from "../../kernel/settings.ts";
 import type { EffectiveSetting } from "../../operations/settings-routes.ts";

@@ -1,4 +1,4 @@
-import { program } from "../../../../cli/src/program.ts";
+import { program } from "@signalbox/cli/src/index.ts";
 import type { RetentionClock } from "../../events/retention/retention-clock.ts";
 import type { DatabaseFile, DatabaseSize } from "../../kernel/store/database-file.ts";
 

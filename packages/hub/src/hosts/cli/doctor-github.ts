@@ -1,6 +1,6 @@
 /** Checks the GitHub App for `doctor`: its credentials, its webhook URL, and failed webhooks. */
 
-import { type HubClient, HubRequestFailed } from "../../../../cli/src/hub-client.ts";
+import { type HubClient, HubRequestFailed } from "@signalbox/cli/src/index.ts";
 import { createGithubApp } from "../../github/github-app.ts";
 import { githubSettings } from "../../github-settings.ts";
 import type { RedeliverySweep } from "../../redelivery/model.ts";

@@ -1,16 +1,21 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { assertNoMoreArguments, type Command, print } from "../../../../cli/src/command.ts";
 import {
+  assertNoMoreArguments,
+  type Command,
   connectToHub,
+  dim,
   findRunningHub,
+  green,
   isSameUrl,
   locateHub,
-} from "../../../../cli/src/hub-client.ts";
-import { tryReadHubFile } from "../../../../cli/src/hub-file.ts";
-import { program } from "../../../../cli/src/program.ts";
-import { serveFlags } from "../../../../cli/src/same-hub-flags.ts";
-import { dim, green, red, yellow } from "../../../../cli/src/style.ts";
+  print,
+  program,
+  red,
+  serveFlags,
+  tryReadHubFile,
+  yellow,
+} from "@signalbox/cli/src/index.ts";
 import { WEBHOOKS } from "../../events/admit/receive-request.ts";
 import { githubSettings } from "../../github-settings.ts";
 import {

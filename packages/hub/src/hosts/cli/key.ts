@@ -3,11 +3,13 @@ import {
   assertNoMoreArguments,
   type Command,
   CommandFailed,
+  dim,
+  findRunningHub,
+  green,
   print,
   UsageError,
-} from "../../../../cli/src/command.ts";
-import { findRunningHub } from "../../../../cli/src/hub-client.ts";
-import { dim, green, yellow } from "../../../../cli/src/style.ts";
+  yellow,
+} from "@signalbox/cli/src/index.ts";
 import { createSeal } from "../../kernel/lib/seal.ts";
 import type { Settings } from "../../settings.ts";
 import type { Store } from "../../store.ts";

@@ -1,4 +1,5 @@
-import { allSettings, assertNoMoreArguments, type Command } from "../../../../cli/src/command.ts";
+import { assertNoMoreArguments, type Command } from "@signalbox/cli/src/index.ts";
+import { definitions } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import type { Logger } from "../node/log.ts";
 import type { RunningHub } from "../node/start-hub.ts";
@@ -10,7 +11,7 @@ export const serve: Command = {
   usage: "[options]",
   summary: "start the hub",
   options: {},
-  settings: [...allSettings.filter((name) => name !== "url"), "secrets"],
+  settings: [...Object.keys(definitions).filter((name) => name !== "url"), "secrets"],
   async run({ positionals, flags }) {
     assertNoMoreArguments(positionals);
     const settings = loadSettings(flags);

@@ -1,7 +1,5 @@
 import { existsSync } from "node:fs";
-import { CommandFailed } from "../../../../cli/src/command.ts";
-import { serveFlags } from "../../../../cli/src/same-hub-flags.ts";
-import { yellow } from "../../../../cli/src/style.ts";
+import { CommandFailed, serveFlags, yellow } from "@signalbox/cli/src/index.ts";
 import type { Settings } from "../../settings.ts";
 import type { Store } from "../../store.ts";
 import { assertNotLost } from "../node/database-marker.ts";

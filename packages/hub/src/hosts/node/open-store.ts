@@ -1,6 +1,6 @@
 import { existsSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { tryReadHubFile } from "../../../../cli/src/hub-file.ts";
+import { tryReadHubFile } from "@signalbox/cli/src/index.ts";
 import { messageOf } from "../../kernel/backends/postgres-errors.ts";
 import { SettingsError } from "../../kernel/settings.ts";
 import type { OutageLog } from "../../kernel/store/outage-log.ts";

@@ -1,7 +1,8 @@
 /** Starts the hub on Node: opens the store, creates the host ports, and serves the hub over HTTP. */
+
 import type { IncomingMessage } from "node:http";
 import { getRequestListener } from "@hono/node-server";
-import { type HubFile, removeHubFile, writeHubFile } from "../../../../cli/src/hub-file.ts";
+import { type HubFile, localUrl, removeHubFile, writeHubFile } from "@signalbox/cli/src/index.ts";
 import { effectiveSettings } from "../../effective-settings.ts";
 import { isIngestPath } from "../../events/admit/receive-request.ts";
 import { isLivePath, isSocketPath } from "../../events/live/live-streams.ts";
@@ -13,7 +14,7 @@ import { randomSecret } from "../../kernel/lib/random-secret.ts";
 import { createSeal } from "../../kernel/lib/seal.ts";
 import { createOutageLog, type OutageLog } from "../../kernel/store/outage-log.ts";
 import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
-import { localUrl, type Settings } from "../../settings.ts";
+import type { Settings } from "../../settings.ts";
 import type { Store } from "../../store.ts";
 import type { Tenant } from "../../tenants/model.ts";
 import { hasOperatorToken } from "../../tokens/operator-token.ts";

@@ -1,13 +1,13 @@
+import { describeAddedSource } from "@signalbox/cli/src/added-source.ts";
 import { expect, it } from "vitest";
-import { sources } from "../../hub/src/events/sources/index.ts";
-import { describeAddedSource } from "./added-source.ts";
+import { sender } from "./sender.ts";
 
 const oneLine = (text: string) => text.replace(/\s+/g, " ");
 
-it.each(sources)("explains for $id who issues the secret, and where to paste it", (definition) => {
+it.each(sender.kinds)("explains for $id who issues the secret, and where to paste it", (kind) => {
   const rotateCommand = "npx signalbox source rotate id-1 --grace 0 --data /tmp/x";
   const added = {
-    definition,
+    kind,
     id: "id-1",
     name: "Shop",
     url: "https://hub.example/webhooks/x/k",
@@ -16,14 +16,14 @@ it.each(sources)("explains for $id who issues the secret, and where to paste it"
     acceptsUnsigned: false,
   };
   const generated = describeAddedSource({ ...added, generatedSecret: "secret-1" });
-  expect(oneLine(generated)).toContain(definition.secret.setup);
+  expect(oneLine(generated)).toContain(kind.secret.setup);
   expect(generated).toContain("secret-1");
   expect(generated).toContain(`Send a sample: ${added.sendCommand}`);
   for (const line of generated.split("\n")) expect(line.length).toBeLessThanOrEqual(100);
-  const isIssuedBySender = definition.secret.issuedBy === "sender";
+  const isIssuedBySender = kind.secret.issued_by === "sender";
   expect(generated.includes(`SIGNALBOX_SOURCE_SECRET=… ${rotateCommand}`)).toBe(isIssuedBySender);
   expect(oneLine(generated)).toContain(
-    isIssuedBySender ? `${definition.title} issues the secret.` : "The secret is yours.",
+    isIssuedBySender ? `${kind.title} issues the secret.` : "The secret is yours.",
   );
   const provided = describeAddedSource({ ...added, generatedSecret: undefined });
   expect(provided).toContain("from the environment");

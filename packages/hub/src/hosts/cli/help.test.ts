@@ -1,12 +1,15 @@
+import { formatHelp as formatHelpOf, formatOverview } from "@signalbox/cli/src/help.ts";
+import type { Command } from "@signalbox/cli/src/index.ts";
 import { expect, it } from "vitest";
-import { sources } from "../../hub/src/events/sources/index.ts";
-import { commands } from "../../hub/src/hosts/cli/commands.ts";
-import { serve } from "../../hub/src/hosts/cli/serve.ts";
-import { exec } from "./exec.ts";
-import { formatHelp, formatOverview } from "./help.ts";
+import { sources } from "../../events/sources/index.ts";
+import { cli } from "./commands.ts";
+import { serve } from "./serve.ts";
+
+const formatHelp = (command: Command) => formatHelpOf(command, cli);
+const exec = cli.commands.find(({ name }) => name === "exec") as Command;
 
 it("fits the overview and the help of each command into 100 columns", () => {
-  const texts = [formatOverview(commands), ...commands.map(formatHelp)];
+  const texts = [formatOverview(cli), ...cli.commands.map(formatHelp)];
   const tooLong = texts.flatMap((text) => text.split("\n")).filter((line) => line.length > 100);
   expect(tooLong).toEqual([]);
 });
