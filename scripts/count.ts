@@ -80,6 +80,10 @@ print(
   "imports of the hub from web",
   countMatches(inFolder(files, "packages/web/src"), /"[./]*\/hub\/src\/|"@signalbox\/hub/g),
 );
+print(
+  "imports of the hub from the command line",
+  countMatches(inFolder(files, "packages/cli/src"), /"[./]*\/hub\/src\/|from "signalbox[/"]/g),
+);
 const cycles = findCycles(files);
 print("import cycles, types included", `${cycles.length} (${cycles.flat().length} files)`);
 printPaths(cycles.map((cycle) => cycle.join(" ")));

@@ -6,11 +6,17 @@ export interface Manifest {
   private?: boolean;
   repository?: { type: string; url: string; directory: string };
   dependencies?: Record<string, string>;
+  devDependencies?: Record<string, string>;
   [field: string]: unknown;
 }
 
 /** The folders of the published packages. Each package comes after its dependencies. */
-export const PUBLISHED = ["packages/triggers", "packages/bridge", "packages/hub"] as const;
+export const PUBLISHED = [
+  "packages/triggers",
+  "packages/bridge",
+  "packages/cli",
+  "packages/hub",
+] as const;
 
 /** Returns the manifests with a new version, also in the dependencies between the packages. */
 export function withVersion(
@@ -20,6 +26,13 @@ export function withVersion(
   repository: string | undefined,
 ): Map<string, Manifest> {
   const names = new Set([...manifests.values()].map(({ name }) => name));
+  const withVersions = (dependencies: Record<string, string>) =>
+    Object.fromEntries(
+      Object.entries(dependencies).map(([name, range]) => [
+        name,
+        names.has(name) ? version : range,
+      ]),
+    );
   return new Map(
     [...manifests].map(([folder, manifest]) => [
       folder,
@@ -33,13 +46,10 @@ export function withVersion(
             directory: folder,
           },
         }),
-        ...(manifest.dependencies && {
-          dependencies: Object.fromEntries(
-            Object.entries(manifest.dependencies).map(([name, range]) => [
-              name,
-              names.has(name) ? version : range,
-            ]),
-          ),
+        ...(manifest.dependencies && { dependencies: withVersions(manifest.dependencies) }),
+        // npm would look for another version of a package of the workspace in the registry.
+        ...(manifest.devDependencies && {
+          devDependencies: withVersions(manifest.devDependencies),
         }),
       },
     ]),

@@ -30,11 +30,13 @@ if (otherVersion !== undefined)
   throw new Error(
     `The packages have different versions: ${[...versions].join(", ")}. Set one version: npm run release:set-version -- v1.2.3`,
   );
-const builtVersion = run(process.execPath, ["packages/hub/bin/signalbox.js", "--version"]).trim();
-if (builtVersion !== version)
-  throw new Error(
-    `The hub was built as version ${builtVersion}, not as ${version}: run \`npm run build\`.`,
-  );
+for (const program of ["packages/hub/bin/signalbox.js", "packages/cli/bin/signalbox-cli.js"]) {
+  const builtVersion = run(process.execPath, [program, "--version"]).trim();
+  if (builtVersion !== version)
+    throw new Error(
+      `${program} was built as version ${builtVersion}, not as ${version}: run \`npm run build\`.`,
+    );
+}
 
 run(process.execPath, ["packages/bridge/src/pack-mcpb.ts", join(target, "signalbox.mcpb")]);
 copyFileSync(join(root, "Dockerfile"), join(target, "Dockerfile"));

@@ -64,9 +64,16 @@ test("set-version changes the version of all packages, and of the dependencies b
       directory: path,
     });
   }
-  const before = manifestIn(root, "packages/hub").dependencies;
-  const after = manifestIn(folder, "packages/hub").dependencies;
-  expect(after).toEqual({ ...before, "@signalbox/bridge": "3.1.4-rc.1" });
+  const before = manifestIn(root, "packages/hub");
+  const after = manifestIn(folder, "packages/hub");
+  expect(after.dependencies).toEqual({
+    ...before.dependencies,
+    "@signalbox/bridge": "3.1.4-rc.1",
+  });
+  expect(after.devDependencies).toEqual({
+    ...before.devDependencies,
+    "@signalbox/cli": "3.1.4-rc.1",
+  });
 });
 
 test("published packages depend at run time only on published packages of the repository", () => {
@@ -85,6 +92,7 @@ test.each([
   ["packages/hub", ["README.md", "packages/hub/README.md", "packages/hub/bin/signalbox.js"]],
   ["packages/bridge", ["docs/claude-code.md", "packages/bridge/README.md"]],
   ["packages/bridge", ["packages/bridge/bin/signalbox-bridge.js"]],
+  ["packages/cli", ["packages/cli/README.md", "packages/cli/bin/signalbox-cli.js"]],
   ["packages/triggers", ["packages/triggers/README.md"]],
 ])("%s states the same Node version in engines, docs and messages", (folder, pages) => {
   const { engines } = manifestIn(root, folder) as { engines?: { node: string } };

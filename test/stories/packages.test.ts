@@ -17,6 +17,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from "vitest";
 import { fixedPort } from "../support/fixed-port.ts";
+import { startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
 
@@ -40,7 +41,9 @@ it("a release is published in a dry run, and the packed hub starts as in the Doc
     "--dry-run",
   ]);
   expect(stdout.match(/^\S+/gm)).toEqual(
-    ["@signalbox/triggers", "@signalbox/bridge", "signalbox"].map((name) => `${name}@${version}`),
+    ["@signalbox/triggers", "@signalbox/bridge", "@signalbox/cli", "signalbox"].map(
+      (name) => `${name}@${version}`,
+    ),
   );
   expect(existsSync(join(releaseFolder, "signalbox.mcpb"))).toBe(true);
 
@@ -92,9 +95,79 @@ it("a release is published in a dry run, and the packed hub starts as in the Doc
   await expect(run(process.execPath, healthcheck, { env })).rejects.toThrow();
 });
 
+it("the packed commands need no other package, and work with a hub on another machine", async () => {
+  const folder = tempFolder();
+  const file = join(releaseFolder, `signalbox-cli-${version}.tgz`);
+  const flags = ["--offline", "--no-audit", "--no-fund", "--ignore-scripts"];
+  await run("npm", ["install", ...flags, file], { cwd: folder });
+  const installed = readdirSync(join(folder, "node_modules"), {
+    recursive: true,
+    encoding: "utf8",
+  });
+  expect(installed.filter((name) => name.endsWith("package.json"))).toEqual([
+    join("@signalbox", "cli", "package.json"),
+  ]);
+  expect(installed.filter((name) => /\.(node|wasm|gyp)$/.test(name))).toEqual([]);
+  const licenses = readFileSync(
+    join(folder, "node_modules/@signalbox/cli/dist/THIRD-PARTY-LICENSES.txt"),
+    "utf8",
+  );
+  expect(licenses.match(/^\S+(?= \d\S* \(.+\)$)/gm)).toContain("zod");
+
+  const program = join(folder, "node_modules/.bin/signalbox-cli");
+  const runProgram = (args: string[], env: Record<string, string> = {}) =>
+    run(process.execPath, [program, ...args], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, SIGNALBOX_EXEC_STATE: join(folder, "state"), ...env },
+    });
+  const { stdout: overview } = await runProgram(["--help"]);
+  expect(overview).toContain(`signalbox-cli ${version}`);
+  expect(overview.match(/^ {2}[\w-]+/gm)?.map((name) => name.trim())).toEqual([
+    ...["open", "send", "events", "exec", "token", "source", "connection", "tenant", "flows"],
+    ...["import-flows", "bridge"],
+  ]);
+  expect((await runProgram(["exec", "--help"])).stdout).toContain(
+    `Usage: signalbox-cli exec [options] -- COMMAND`,
+  );
+
+  const secret = "sbx_admin_of_the_test";
+  const data = tempFolder();
+  const hub = await startHubProcess({ data, env: { SIGNALBOX_TOKEN: secret } });
+  onTestFinished(async () => void (await hub.stop()));
+  const admin = { SIGNALBOX_URL: hub.url, SIGNALBOX_TOKEN: secret };
+  const { stdout: sent } = await runProgram(["send", "github", "issues"], admin);
+  expect(sent).toMatch(/✓ 202 stored {2}event \S+, delivery \S+/);
+  expect(sent).toContain(`${program} events`);
+  await expect(runProgram(["send", "github", "nonsense"], admin)).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/There is no sample of type "nonsense" for GitHub/),
+  });
+  const { stdout: created } = await runProgram(["token", "create", "worker", "--json"], admin);
+  const worker = { SIGNALBOX_URL: hub.url, SIGNALBOX_TOKEN: JSON.parse(created).token as string };
+  const command = ["--shell", "--", 'echo "Seen: $SIGNALBOX_EVENT_TITLE"'];
+  const { stdout: worked } = await runProgram(["exec", "--once", ...command], worker);
+  expect(worked).toContain("Seen: The lamp stays red");
+  const { stdout: listed } = await runProgram(["events", "--json"], worker);
+  expect(JSON.parse(listed)).toMatchObject({ type: "issues", processed: true });
+  const { stdout: added } = await runProgram(["source", "add", "stripe", "shop"], admin);
+  expect(added).toContain("Stripe issues the secret.");
+  await expect(runProgram(["source", "add", "nonsense"], admin)).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/Known kinds: github, /),
+  });
+  // On the machine of the hub, the file in the data folder has its address and a token.
+  const { stdout: sources } = await runProgram(["source", "list", "--data", data]);
+  expect(sources).toContain("shop");
+  await hub.stop();
+  await expect(runProgram(["source", "list", "--data", data])).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/No response from .*`npx signalbox serve --data/),
+  });
+});
+
 it("the published packages contain the files and types that they export", async () => {
   const names = readdirSync(releaseFolder).filter((name) => name.endsWith(".tgz"));
-  expect(names).toHaveLength(3);
+  expect(names).toHaveLength(4);
   const check = (tool: string, ...args: string[]) =>
     run(join(root, "node_modules/.bin", tool), args).catch(({ stdout, stderr }) => {
       throw new Error(`${tool} ${args.join(" ")}\n${stdout}${stderr}`);

@@ -220,6 +220,13 @@ const isRecipe = (agent: string, event: string): Check =>
     },
   });
 
+const runsTriage = run({
+  before: ({ home }) => {
+    mkdirSync(join(home, "agent"), { recursive: true });
+    writeFileSync(join(home, "agent/triage.sh"), "#!/bin/sh\n", { mode: 0o755 });
+  },
+  replace: { "@signalbox/cli exec": "@signalbox/cli exec --once" },
+});
 const claudeMcpAdd = notRun("needs Claude Code");
 const newestSource = async (world: World) => {
   const { body } = await world.request("GET", "/api/sources");
@@ -333,13 +340,7 @@ export const decisions: Record<string, Record<string, Decision>> = {
     'npx signalbox exec --type issues --repo octocat/hello-world -- claude -p "Triage the issue on stdin"':
       isRecipe("claude", "issues"),
     "npx signalbox send github issues --action opened": run({ prints: /Seen: The lamp stays red/ }),
-    "export SIGNALBOX_URL=https://hub.example.com SIGNALBOX_TOKEN=sbx_…": run({
-      before: ({ home }) => {
-        mkdirSync(join(home, "agent"));
-        writeFileSync(join(home, "agent/triage.sh"), "#!/bin/sh\n", { mode: 0o755 });
-      },
-      replace: { "signalbox exec": "signalbox exec --once" },
-    }),
+    "export SIGNALBOX_URL=https://hub.example.com SIGNALBOX_TOKEN=sbx_…": runsTriage,
     "npx signalbox exec --type issues --repo octocat/hello-world --filter action=opened -- \\":
       isRecipe("claude", "issues"),
     "npx signalbox exec --type pull_request --filter action=opened --filter pull_request.draft=false -- \\":
@@ -429,6 +430,10 @@ export const decisions: Record<string, Record<string, Decision>> = {
       prints: /stored secrets? (is|are) encrypted/,
     }),
     "export SIGNALBOX_URL=https://hub.example.com SIGNALBOX_TOKEN=sbx_…": run(),
+    "npm install && npm run build && npm pack -w @signalbox/cli": notRun(
+      "another test packs the package",
+    ),
+    "npm install ./signalbox-cli-*.tgz": notRun("another test installs the package"),
   },
   "docs/sign-in.md": {
     "SIGNALBOX_TENANCY=github SIGNALBOX_PUBLIC_URL=https://hub.example.com \\": startsHub(),
@@ -518,6 +523,9 @@ export const decisions: Record<string, Record<string, Decision>> = {
   },
   "examples/README.md": {
     "npm run build": notRun("test/stories/examples.test.ts runs every example"),
+  },
+  "packages/cli/README.md": {
+    "export SIGNALBOX_URL=https://hub.example.com SIGNALBOX_TOKEN=sbx_…": runsTriage,
   },
   "packages/hub/README.md": {
     "npx signalbox serve": startsHub(),

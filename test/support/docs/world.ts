@@ -38,7 +38,7 @@ const STAND_INS: Record<string, string> = {
   "some-mcp-server": "exec node $DOCS_CWD/some-mcp-server.mjs",
   // Starts the local program as npx does, but faster.
   // biome-ignore lint/suspicious/noTemplateCurlyInString: an expansion of the shell
-  npx: '[ "$1" != signalbox ] && PATH="${PATH#*:}" && exec npx "$@"; shift; exec signalbox "$@"',
+  npx: '[ "$1" = @signalbox/cli ] && shift && exec signalbox-cli "$@"; [ "$1" != signalbox ] && PATH="${PATH#*:}" && exec npx "$@"; shift; exec signalbox "$@"',
 };
 const STDIO_SERVER = `
 import { McpServer } from "@modelcontextprotocol/server";

@@ -16,7 +16,9 @@ const pages = [
 // The package is not on npm: outside of a checkout, npx would run an unrelated package.
 it("documents that commands for a hub on another machine need a checkout", () => {
   const pagesWithRemoteHubs = pages.filter((page) =>
-    /SIGNALBOX_URL=\S+[^`]*npx signalbox/.test(readFileSync(join(root, page), "utf8")),
+    /SIGNALBOX_URL=\S+[^`]*npx (signalbox|@signalbox\/cli)/.test(
+      readFileSync(join(root, page), "utf8"),
+    ),
   );
   expect(pagesWithRemoteHubs).toEqual(
     expect.arrayContaining(["docs/exec.md", "docs/operating.md"]),
@@ -26,15 +28,17 @@ it("documents that commands for a hub on another machine need a checkout", () =>
 });
 
 it("prints commands with npx, so that they can be run as printed", () => {
-  const folder = join(root, "packages/hub/src");
-  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
-    (name) => name.endsWith(".ts") && !name.endsWith(".test.ts"),
+  const folders = [join(root, "packages/hub/src"), join(root, "packages/cli/src")];
+  const sources = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+      .map((name) => join(folder, name)),
   );
   const commandsWithoutNpx = sources.flatMap((file) =>
-    readFileSync(join(folder, file), "utf8")
+    readFileSync(file, "utf8")
       .split("\n")
       .filter((line) => !/^\s*(\/\/|\/?\*)/.test(line))
-      .filter((line) => /(`|: )signalbox [a-zA-Z$]/.test(line) && !line.includes("Usage: "))
+      .filter((line) => /(`|: )signalbox(-cli)? [a-zA-Z$]/.test(line) && !line.includes("Usage: "))
       .map((line) => `${file}: ${line.trim()}`),
   );
   expect(commandsWithoutNpx).toEqual([]);
