@@ -137,11 +137,22 @@ describe("a request to the hub", () => {
     expect(await failure(await respondWith(401, unknown))).toContain(
       "SIGNALBOX_TOKEN: The token is unknown. `npx signalbox token create NAME` on the hub's machine creates one.",
     );
+    const expired =
+      '{"status":401,"code":"token_expired","detail":"The token has expired. Create another one."}';
+    expect(await failure(await respondWith(401, expired))).toMatch(/Create another one\.$/);
     const denied =
       '{"status":403,"code":"insufficient_scope","detail":"The token lacks the scope admin."}';
     const headers = { "www-authenticate": 'Bearer error="insufficient_scope", scope="admin"' };
     expect(await failure(await respondWith(403, denied, headers))).toContain(
       "lacks the scope admin. `npx signalbox token create NAME --scope admin` on the hub's machine",
+    );
+    const noTenant = { status: 403, code: "no_tenant", detail: "No tenant of the hub." };
+    expect(await failure(await respondWith(403, JSON.stringify(noTenant)))).toMatch(
+      /denies the request: No tenant of the hub\.$/,
+    );
+    const errors = [{ path: "tenant", message: "is missing" }];
+    expect(await failure(await respondWith(403, JSON.stringify({ ...noTenant, errors })))).toMatch(
+      /has several tenants: name one with --tenant ID\.$/,
     );
     await closeServers();
     expect(await failure("", { data: "/tmp/no such folder" })).toContain(

@@ -211,23 +211,26 @@ async function requestFailed(location: HubLocation, response: Response): Promise
 
 function explainProblem(
   { url, token, isTokenGiven }: HubLocation,
-  { status, code, detail }: Problem,
+  { status, code, detail, errors = [] }: Problem,
   scope: string | undefined,
 ): string {
   if (status === 401 && token === undefined)
     return `${url} requires a token: set SIGNALBOX_TOKEN. ${tokenAdvice()}`;
   if (status === 401)
     return isTokenGiven
-      ? `${url} rejects the token in SIGNALBOX_TOKEN: ${detail}${detail.includes("token create") ? "" : ` ${tokenAdvice()}`}`
+      ? `${url} rejects the token in SIGNALBOX_TOKEN: ${detail}${hasAdvice(code) ? "" : ` ${tokenAdvice()}`}`
       : `${url} rejects the token: ${detail}`;
   if (code === "no_tenant")
-    return detail.includes("?tenant=")
+    return errors.some(({ path }) => path === "tenant")
       ? `${url} has several tenants: name one with --tenant ID.`
       : `${url} denies the request: ${detail}`;
   if (code === "insufficient_scope")
     return `${url} denies the request: ${detail} ${tokenAdvice(scope)}`;
   return detail;
 }
+
+/** True for the codes whose messages say how to create a token. */
+const hasAdvice = (code: string): boolean => ["token_expired", "token_missing"].includes(code);
 
 const tokenAdvice = (scope?: string): string =>
   scope === undefined

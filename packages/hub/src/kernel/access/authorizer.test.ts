@@ -118,7 +118,7 @@ describe("authorize", () => {
   it("requires a tenant if the token is for all tenants (`*`), except for shared data", async () => {
     const { authorize, add } = await setup();
     await add("every", { tenants: ["*"], scopes: ["admin"] });
-    expect(await authorize("Bearer every")).toMatchObject({ code: "no_tenant" });
+    expect(await authorize("Bearer every")).toMatchObject({ code: "no_tenant", missing: "tenant" });
     expect(await authorize("Bearer every", { needsTenant: false })).toMatchObject({ tenants: [] });
     expect(await authorize("Bearer every", { tenant: "acme" })).toMatchObject({
       tenants: ["acme"],
@@ -131,6 +131,7 @@ describe("authorize", () => {
     await add("named", { tenants: ["acme"] });
     expect(await authorize("Bearer named", { ...later, tenant: "umbrella" })).toMatchObject({
       code: "no_tenant",
+      missing: undefined,
     });
     const singleTenant = await setup({ everyTenant: ["local"] });
     await singleTenant.add("every", { tenants: ["*"] });

@@ -31,17 +31,21 @@ export class Denied {
   readonly code: string;
   readonly detail: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** The parameter of the request that is missing. */
+  readonly missing: "tenant" | undefined;
 
   constructor(
     status: Denied["status"],
     code: string,
     detail: string,
     headers: Record<string, string> = {},
+    missing?: "tenant",
   ) {
     this.status = status;
     this.code = code;
     this.detail = detail;
     this.headers = headers;
+    this.missing = missing;
   }
 }
 
@@ -200,8 +204,8 @@ export function createAuthorizer({
       if (tokenTenants.length === 0 && (needsTenant || tenant !== undefined)) {
         const canChoose = tenant === undefined && token.person === null;
         if (!canChoose || !mayChooseTenantLater) {
-          const message = canChoose ? await describeTenantChoice() : noTenantMessage(tenant);
-          return new Denied(403, "no_tenant", message);
+          if (!canChoose) return new Denied(403, "no_tenant", noTenantMessage(tenant));
+          return new Denied(403, "no_tenant", await describeTenantChoice(), {}, "tenant");
         }
       }
       const tenants = tenantsWith(token, tokenTenants, scope);

@@ -27,8 +27,15 @@ export const DENIED_TITLES: Record<Denied["status"], string> = {
   503: "Service unavailable",
 };
 
-export const deniedResponse = ({ status, code, detail, headers }: Denied) =>
-  problemResponse(status, code, DENIED_TITLES[status], detail, headers);
+export const deniedResponse = ({ status, code, detail, headers, missing }: Denied) =>
+  problemResponse(
+    status,
+    code,
+    DENIED_TITLES[status],
+    detail,
+    headers,
+    missing && [{ path: missing, message: "is missing" }],
+  );
 
 /** The response of every route while the database is unavailable. Clients repeat the request. */
 export const storageUnavailable = (detail: string) =>
