@@ -21,6 +21,7 @@ export default defineConfig({
       "packages/hub/src/flows/runs/runner.test.ts",
       "packages/hub/src/pipeline.test.ts",
       "packages/bridge/src/{bridge,hub-client}.test.ts",
+      "packages/cli/src/**/*.test.ts",
       "test/stories/serve.test.ts",
     ],
     globalSetup: fileURLToPath(new URL("../support/global-setup.ts", import.meta.url)),

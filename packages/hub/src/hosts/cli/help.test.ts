@@ -40,3 +40,9 @@ it("wraps the text of an option inside its column", () => {
   const column = (lines[at] as string).search(/(?<=--allow-private VALUE +)\S/);
   expect((lines[at + 1] as string).search(/\S/)).toBe(column);
 });
+
+it("names only settings that exist", () => {
+  const known = [...Object.keys(cli.settings), ...Object.keys(cli.settingGroups ?? {})];
+  for (const { name, settings } of cli.commands)
+    expect(known, name).toEqual(expect.arrayContaining([...settings]));
+});
