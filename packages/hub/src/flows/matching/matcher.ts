@@ -4,7 +4,7 @@
  * their params, so the cost of an event does not depend on the number of other triggers. A plan contains
  * the revision of the triggers, and the store rejects it if the triggers have changed.
  */
-import { mergePlans, type PausablePlan, keptVerdicts } from "./plans.ts";
+
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { breakerReason, type Trip } from "@signalbox/rules/match/breaker.ts";
 import { FILTER_TIMEOUT_MS } from "@signalbox/rules/match/filter.ts";
@@ -20,10 +20,16 @@ import type { Store } from "../../store.ts";
 import type { StoredTrigger } from "../model.ts";
 import { laneOf, limitOf, type ReadKey } from "../runs/lanes.ts";
 import type { NewRun } from "../runs/model.ts";
-import { type ComparedEvent, compareTriggers, indexTriggers, selectCandidates, type TriggerMatch } from "./compare-triggers.ts";
+import {
+  type ComparedEvent,
+  compareTriggers,
+  indexTriggers,
+  selectCandidates,
+  type TriggerMatch,
+} from "./compare-triggers.ts";
 import { causesOf } from "./event-input.ts";
 import type { EventPlan, PlannedVerdict, TriggerKey } from "./model.ts";
-import { type PlannedGroup } from "./plans.ts";
+import { keptVerdicts, mergePlans, type PausablePlan, type PlannedGroup } from "./plans.ts";
 
 export interface MatcherOptions {
   store: Pick<Store, "findTriggers" | "subscribe">;

@@ -1,23 +1,38 @@
 /**
  * The services that nodes use: calls of flows and tools, events, models, the network, jobs.
  */
-import { sanitizeSummary } from "../../events/sources/summary.ts";
+
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { ConnectionTool, NodeContext, ToolResult } from "@signalbox/rules/flows/node-type.ts";
-import { createSchemaValidator, type ValidateSchemas } from "@signalbox/rules/flows/validate-schema.ts";
+import {
+  createSchemaValidator,
+  type ValidateSchemas,
+} from "@signalbox/rules/flows/validate-schema.ts";
 import type { Json } from "@signalbox/rules/json.ts";
-import { LargeJson, type MaybeLarge, type MixedObject, writeJson } from "@signalbox/rules/large-json.ts";
+import {
+  LargeJson,
+  type MaybeLarge,
+  type MixedObject,
+  writeJson,
+} from "@signalbox/rules/large-json.ts";
 import { ConnectionError, type ConnectionErrorCode } from "../../connections/connection-error.ts";
 import type { Connections, ToolAnswer } from "../../connections/connections.ts";
 import type { Connection } from "../../connections/model.ts";
 import { createToolLists, toolsOf } from "../../connections/tool-lists.ts";
 import type { AppendRequest, AppendResult } from "../../events/model.ts";
+import { sanitizeSummary } from "../../events/sources/summary.ts";
 import type { RunJob } from "../../kernel/jobs/job.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import type { Release } from "../../kernel/lib/fair-slots.ts";
 import type { Store } from "../../store.ts";
-import { CHAIN_HEADER, chainFrom, DEPTH_HEADER, OWN_SOURCE, RUN_HEADER } from "../matching/event-input.ts";
+import {
+  CHAIN_HEADER,
+  chainFrom,
+  DEPTH_HEADER,
+  OWN_SOURCE,
+  RUN_HEADER,
+} from "../matching/event-input.ts";
 import { type ImmediateRun, type Run, TERMINAL_STATUSES, toRunResult } from "./model.ts";
 import { checkInput, findOnlyTool, findTrigger } from "./published-trigger.ts";
 import { outboundOrigin } from "./run-waits.ts";
