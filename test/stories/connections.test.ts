@@ -3,6 +3,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { ADMIN, type Backend, startApi } from "../support/api-client.ts";
 import { runCli, startHubProcess } from "../support/hub-process.ts";
 import { listen, serveRaw, serveSdk1, serveSdk2 } from "../support/mcp-servers.ts";
+import { WAIT } from "../support/timeouts.ts";
 
 const ALLOW_LOOPBACK = { SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1" };
 const tools = {
@@ -137,7 +138,7 @@ it.each<Backend>(["SQLite", "workerd"])(
     await vi.waitFor(async () => {
       const checked = await api.expect(200, "POST", `/api/connections/${json.id}/check`);
       expect(checked.json).toMatchObject({ status: "ok", error: null, tool_count: 1 });
-    });
+    }, WAIT);
   },
 );
 
@@ -260,5 +261,5 @@ it("the CLI stores a connection while no hub runs, and the hub checks it when it
   await vi.waitFor(async () => {
     const { stdout } = await runCli(["connection", "list", "--json"], { env });
     expect(JSON.parse(stdout)).toMatchObject([{ name: "weather", status: "ok", tool_count: 1 }]);
-  });
+  }, WAIT);
 });
