@@ -8,7 +8,7 @@ import { createIdentity } from "../packages/hub/src/connections/identity.ts";
 import type { Connection } from "../packages/hub/src/connections/model.ts";
 import { openClient } from "../packages/hub/src/connections/open-client.ts";
 import { createGuardedWebFetch } from "../packages/hub/src/hosts/node/guarded-web-fetch.ts";
-import { systemTimers } from "../packages/hub/src/hosts/node/system-timers.ts";
+import { systemTimers } from "../packages/hub/src/hosts/node/ports.ts";
 import { BoundedMap } from "../packages/hub/src/kernel/lib/bounded-map.ts";
 import { startBaseline } from "./baseline-process.ts";
 import type { Options, Result } from "./benchmark.ts";

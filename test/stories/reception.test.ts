@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } fro
 import { makeSigningKey } from "../../packages/hub/src/events/admit/signatures.ts";
 import { sources } from "../../packages/hub/src/events/sources/index.ts";
 import { signSample } from "../../packages/hub/src/events/sources/signed-sample.ts";
-import { nodeHmacKey } from "../../packages/hub/src/hosts/node/hmac.ts";
+import { nodeHmacKey } from "../../packages/hub/src/hosts/node/ports.ts";
 import { LOCAL_TENANT } from "../../packages/hub/src/kernel/access/scopes.ts";
 import { deliver, issueOpened, rawExchange, SECRET } from "../support/deliver.ts";
 import { commandSettings, type Host, hosts, startOn } from "../support/hosts.ts";

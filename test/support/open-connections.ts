@@ -14,7 +14,7 @@ import type { Connection } from "../../packages/hub/src/connections/model.ts";
 import type { OAuthTokens } from "../../packages/hub/src/connections/oauth-token.ts";
 import { openClient } from "../../packages/hub/src/connections/open-client.ts";
 import { createGuardedWebFetch } from "../../packages/hub/src/hosts/node/guarded-web-fetch.ts";
-import { systemTimers } from "../../packages/hub/src/hosts/node/system-timers.ts";
+import { systemTimers } from "../../packages/hub/src/hosts/node/ports.ts";
 import { BoundedMap } from "../../packages/hub/src/kernel/lib/bounded-map.ts";
 import { createSeal } from "../../packages/hub/src/kernel/lib/seal.ts";
 import type { Timers } from "../../packages/hub/src/kernel/lib/timers.ts";

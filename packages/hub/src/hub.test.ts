@@ -5,7 +5,7 @@ import { undocumentedRoutes } from "../../../test/support/tenant-walk/request-in
 import { TRIGGER_CALLBACK } from "./events/admit/receive-request.ts";
 import { appendRequest, sampleEvent } from "./events/store/contract/sample.ts";
 import { createMetrics } from "./hosts/node/metrics.ts";
-import { systemTimers } from "./hosts/node/system-timers.ts";
+import { systemTimers } from "./hosts/node/ports.ts";
 import { createHub } from "./hub.ts";
 import { hubSettings } from "./hub-settings.ts";
 import { openSqlite } from "./kernel/backends/sqlite.ts";

@@ -11,7 +11,7 @@ import {
   openConnections,
 } from "../../../../test/support/open-connections.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { openCommand } from "../hosts/node/open-command.ts";
+import { openCommand } from "../hosts/node/ports.ts";
 import type { Credentials } from "./credentials.ts";
 
 const BEARER = "bearer-of-the-connection";

@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import { type FakeGithub, startFakeGithub } from "../../../../test/support/fake-github.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { systemTimers } from "../hosts/node/system-timers.ts";
+import { systemTimers } from "../hosts/node/ports.ts";
 import { createAuthorizeRequest } from "../kernel/access/authorize-request.ts";
 import { createAuthorizer } from "../kernel/access/authorizer.ts";
 import { openSqlite } from "../kernel/backends/sqlite.ts";

@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { appendEvents, sampleEvents } from "../events/store/contract/sample.ts";
-import { systemTimers } from "../hosts/node/system-timers.ts";
+import { systemTimers } from "../hosts/node/ports.ts";
 import { createAuthorizeRequest } from "../kernel/access/authorize-request.ts";
 import { createAuthorizer } from "../kernel/access/authorizer.ts";
 import { EVERY_TENANT } from "../kernel/access/scopes.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { createReadWebFile } from "../hosts/node/web-files.ts";
+import { createReadWebFile } from "../hosts/node/ports.ts";
 import { serveWebUi } from "./web-ui.ts";
 
 const PAGE =

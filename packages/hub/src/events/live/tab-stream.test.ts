@@ -6,7 +6,7 @@ import {
   sampleConnection,
 } from "../../connections/store/contract/connection-sample.ts";
 import { edit, intents, makeFlow, publish } from "../../flows/store/contract/flow-sample.ts";
-import { systemTimers } from "../../hosts/node/system-timers.ts";
+import { systemTimers } from "../../hosts/node/ports.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { storeDefinition } from "../../store.ts";
 import { appendEvents, ids, START, sampleEvent, sampleEvents } from "../store/contract/sample.ts";

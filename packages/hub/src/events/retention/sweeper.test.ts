@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { systemTimers } from "../../hosts/node/system-timers.ts";
+import { systemTimers } from "../../hosts/node/ports.ts";
 import type { DatabaseFile } from "../../kernel/store/database-file.ts";
 import type { Retention, SweepResult } from "./model.ts";
 import { readClock, startClock } from "./retention-clock.ts";

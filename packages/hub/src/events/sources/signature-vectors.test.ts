@@ -5,7 +5,7 @@
 import { createHmac } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
-import { nodeHmacKey } from "../../hosts/node/hmac.ts";
+import { nodeHmacKey } from "../../hosts/node/ports.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { webHmacKey } from "../../kernel/lib/hmac.ts";
 import {

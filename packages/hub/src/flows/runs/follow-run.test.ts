@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
-import { systemTimers } from "../../hosts/node/system-timers.ts";
+import { systemTimers } from "../../hosts/node/ports.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createTestTimers } from "../../kernel/lib/test-timers.ts";
 import type { Notice } from "../../kernel/store/sql.ts";

@@ -27,7 +27,7 @@ import {
 } from "../../hub-settings.ts";
 import { SettingsError } from "../../kernel/settings.ts";
 import { definitions, type Settings } from "../../settings.ts";
-import { isDatabaseMarked } from "../node/database-marker.ts";
+import { isDatabaseMarked } from "../node/data-folder.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
 import { withoutPassword } from "../without-password.ts";

@@ -22,8 +22,8 @@ import { tenantRoutes } from "../../tenants/tenant-routes.ts";
 import { withLocalToken } from "../../tokens/local-token.ts";
 import { tokenRoutes } from "../../tokens/token-routes.ts";
 import { createJobWorkers } from "../node/job-workers.ts";
+import { systemTimers } from "../node/ports.ts";
 import { loadSealKeys } from "../node/seal-key.ts";
-import { systemTimers } from "../node/system-timers.ts";
 
 /** Serves the routes that need only a store in this process, on the database, for commands without a running hub. */
 export async function serveInProcess(

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { CommandFailed, serveFlags, yellow } from "@signalbox/cli/src/index.ts";
 import type { Settings } from "../../settings.ts";
 import type { Store } from "../../store.ts";
-import { assertNotLost } from "../node/database-marker.ts";
+import { assertNotLost } from "../node/data-folder.ts";
 import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
 
 /** Calls `work` with an open store. Throws if the SQLite database is missing and `create` is false. */

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { expect, it } from "vitest";
-import { GrowingBytes } from "./growing-bytes.ts";
+import { GrowingBytes } from "./receive.ts";
 
 it.each([10, 100_000, 262_144, 262_145, 3_000_000])(
   "joins chunks of %i bytes in total",
@@ -19,7 +19,7 @@ it.each([10, 100_000, 262_144, 262_145, 3_000_000])(
 // Runs in a separate process: here, the garbage collection of other tests' memory would change the result.
 const measure = `
   import { readFileSync } from "node:fs";
-  import { GrowingBytes } from ${JSON.stringify(new URL("./growing-bytes.ts", import.meta.url).href)};
+  import { GrowingBytes } from ${JSON.stringify(new URL("./receive.ts", import.meta.url).href)};
   const megabytes = () => {
     const status = readFileSync("/proc/self/status", "utf8");
     const kilobytes = (field) => Number(new RegExp(field + ":[^0-9]*([0-9]+) kB").exec(status)[1]);

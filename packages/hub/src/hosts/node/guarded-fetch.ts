@@ -7,9 +7,13 @@ import {
 import { CONNECTION_HEADERS } from "../../kernel/outbound/connection-headers.ts";
 import { parseOutboundUrl } from "../../kernel/outbound/outbound-url.ts";
 import { type Hop, nextHop } from "../../kernel/outbound/redirect.ts";
-import { outboundFailure } from "./outbound-failure.ts";
-import { bareHost, openPinned } from "./pinned-request.ts";
-import { type AddressOptions, createResolveHost } from "./resolve-host.ts";
+import {
+  type AddressOptions,
+  bareHost,
+  createResolveHost,
+  openPinned,
+  outboundFailure,
+} from "./pinned-request.ts";
 
 export interface GuardedFetchOptions extends AddressOptions {
   /** Certificate authorities in PEM, instead of Node's list. */

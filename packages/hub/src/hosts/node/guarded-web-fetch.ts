@@ -7,9 +7,16 @@ import type { WebFetch } from "../../kernel/lib/web-fetch.ts";
 import { CONNECTION_HEADERS } from "../../kernel/outbound/connection-headers.ts";
 import { parseOutboundUrl } from "../../kernel/outbound/outbound-url.ts";
 import { type Hop, nextHop } from "../../kernel/outbound/redirect.ts";
-import { outboundFailure, tlsFailure } from "./outbound-failure.ts";
-import { bareHost, decoderFor, headersOf, sendWhenOpen } from "./pinned-request.ts";
-import { type AddressOptions, createResolveHost } from "./resolve-host.ts";
+import {
+  type AddressOptions,
+  bareHost,
+  createResolveHost,
+  decoderFor,
+  headersOf,
+  outboundFailure,
+  sendWhenOpen,
+  tlsFailure,
+} from "./pinned-request.ts";
 
 export interface GuardedWebFetchOptions extends AddressOptions {
   /** Whether http: URLs may be called. */

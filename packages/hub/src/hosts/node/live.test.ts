@@ -21,7 +21,7 @@ import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";
 import { createToken } from "../../tokens/tokens.ts";
 import { createLiveTransport } from "./live.ts";
-import { systemTimers } from "./system-timers.ts";
+import { systemTimers } from "./ports.ts";
 
 let store: Store;
 let token: string;

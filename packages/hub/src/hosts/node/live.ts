@@ -4,7 +4,7 @@
  * between.
  */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
-import type { Duplex } from "node:stream";
+import type { Duplex, Writable } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import {
   isAnswer,
@@ -13,10 +13,9 @@ import {
   type LiveStreams,
   liveUnavailable,
 } from "../../events/live/live-streams.ts";
-import { socketEncoder } from "../../events/live/message-encoder.ts";
+import { socketEncoder, sseEncoder } from "../../events/live/message-encoder.ts";
 import { limitSocket } from "../../kernel/lib/limit-socket.ts";
 import { SOCKET_LIMITS } from "../../kernel/lib/limits.ts";
-import { createSseConnections } from "./sse-connection.ts";
 
 export interface LiveTransportOptions {
   streams: LiveStreams;
@@ -112,6 +111,8 @@ const waitForSocket = (response: ServerResponse) =>
 /** The WebSocket close code for an internal error. */
 const INTERNAL_ERROR = 1011;
 
+type Encode = (text: string) => string | Buffer;
+
 const MAX_BUFFERED_BYTES = 64 * 1024;
 
 function toSocketConnection(client: WebSocket): LiveConnection {
@@ -141,3 +142,64 @@ const toLiveRequest = ({ method = "", url = "", headers }: IncomingMessage): Liv
     return typeof value === "string" && value !== "" ? value : undefined;
   },
 });
+
+/**
+ * Sends Server-Sent Events over HTTP/1.1. `response.write` would split each chunk into three writes, for
+ * every client. Here, a text is encoded as a chunk once, and the chunk is written to the sockets of all
+ * clients.
+ */
+function createSseConnections(): (response: ServerResponse) => LiveConnection {
+  let lastText = "";
+  let lastChunk = Buffer.alloc(0);
+  const toChunk: Encode = (text) => {
+    if (text !== lastText) {
+      lastText = text;
+      lastChunk = Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
+    }
+    return lastChunk;
+  };
+
+  return (response) => {
+    let out: Writable = response;
+    let encode: Encode = (text) => text;
+    let onDrain = () => {};
+    // The headers are sent with the first text, so that a failure before it can still set the status.
+    const open = () => {
+      if (response.headersSent) return;
+      response.writeHead(200, {
+        "content-type": "text/event-stream",
+        "cache-control": "no-store",
+        "x-accel-buffering": "no",
+      });
+      response.flushHeaders();
+      // HTTP/1.0 has no chunked encoding.
+      if (response.socket && response.chunkedEncoding) {
+        out = response.socket;
+        encode = toChunk;
+      }
+      out.on("drain", () => onDrain());
+    };
+    return {
+      encoder: sseEncoder,
+      send(text) {
+        if (response.writableEnded) return;
+        open();
+        out.write(encode(text));
+      },
+      isFull: () => out.writableNeedDrain || response.writableEnded || response.destroyed,
+      onDrain(listener) {
+        onDrain = listener;
+      },
+      onClose(listener) {
+        // The client may have disconnected while its token was looked up.
+        if (response.destroyed) listener();
+        else response.on("close", listener);
+      },
+      close(code, reason) {
+        if (response.writableEnded) return void response.destroy();
+        open();
+        response.end(`event: closed\ndata: ${JSON.stringify({ code, reason })}\n\n`);
+      },
+    };
+  };
+}

@@ -10,7 +10,7 @@ import {
 } from "../../../../../test/support/open-connections.ts";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { WAIT } from "../../../../../test/support/timeouts.ts";
-import { openCommand } from "./open-command.ts";
+import { openCommand } from "./ports.ts";
 
 /** Writes the code of an MCP server whose one tool returns the value of an expression. Returns the path. */
 function writeServer(expression: string): string {

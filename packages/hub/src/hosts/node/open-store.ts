@@ -9,8 +9,12 @@ import { describeDamage, isStorageUnavailable } from "../../kernel/store/storage
 import type { Settings } from "../../settings.ts";
 import { type Store, storeDefinition } from "../../store.ts";
 import { withoutPassword } from "../without-password.ts";
-import { assertNotLost, describeLoss, isDatabaseMarked } from "./database-marker.ts";
-import { describeForeignOwner } from "./file-owner.ts";
+import {
+  assertNotLost,
+  describeForeignOwner,
+  describeLoss,
+  isDatabaseMarked,
+} from "./data-folder.ts";
 
 type DatabaseSettings = Pick<Settings, "databaseUrl" | "data">;
 

@@ -1,3 +1,9 @@
+/**
+ * Sends requests to addresses that were resolved and checked before, so that a second lookup cannot return
+ * others, and maps their failures to `OutboundError`.
+ */
+
+import { lookup as systemLookup } from "node:dns/promises";
 import * as http from "node:http";
 import * as https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
@@ -5,8 +11,8 @@ import { pipeline, type Readable, type Transform } from "node:stream";
 import { TLSSocket } from "node:tls";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
+import { type AllowPrivate, createAddressRules } from "../../kernel/outbound/address-rules.ts";
 import type { Hop } from "../../kernel/outbound/redirect.ts";
-import { tlsFailure } from "./outbound-failure.ts";
 
 export interface PinnedExchange {
   status: number;
@@ -163,4 +169,110 @@ export function headersOf(response: http.IncomingMessage, omitted: readonly stri
     for (const value of values) headers.append(name, value);
   for (const name of omitted) headers.delete(name);
   return headers;
+}
+
+export interface AddressOptions {
+  allowPrivate: AllowPrivate;
+  /** Returns all addresses of a name; by default, the system's resolver is used. */
+  lookup?: (host: string) => Promise<readonly string[]>;
+}
+
+/** Returns the addresses of a host, which is a name or an IP address without brackets. */
+export type ResolveHost = (host: string) => Promise<readonly string[]>;
+
+/**
+ * Resolves a host and rejects it with an `OutboundError` if the hub must not call it. One forbidden
+ * address rejects the name, since any of its addresses may be used.
+ */
+export function createResolveHost({
+  allowPrivate,
+  lookup = lookUpAll,
+}: AddressOptions): ResolveHost {
+  const checkAddress = createAddressRules(allowPrivate);
+  /**
+   * Concurrent lookups of one name share a result. Node has only four threads for lookups, so many
+   * calls of a name whose DNS server does not respond would delay all other lookups.
+   */
+  const lookups = new Map<string, Promise<readonly string[]>>();
+
+  function shareLookup(host: string): Promise<readonly string[]> {
+    const pending = lookups.get(host) ?? resolveName(host).finally(() => lookups.delete(host));
+    lookups.set(host, pending);
+    return pending;
+  }
+
+  async function resolveName(host: string): Promise<readonly string[]> {
+    const dnsError = (reason: string, cause?: unknown) =>
+      new OutboundError(
+        "dns_failed",
+        `The name ${host} does not resolve (${reason}). Check its spelling, and the DNS server of the hub.`,
+        { cause },
+      );
+    const addresses = await lookup(host).catch((error: NodeJS.ErrnoException) => {
+      throw dnsError(error.code ?? error.message, error);
+    });
+    if (addresses.length === 0) throw dnsError("no addresses");
+    return addresses;
+  }
+
+  return async (host) => {
+    const addresses = isIP(host) ? [host] : await shareLookup(host);
+    for (const address of addresses) {
+      const problem = checkAddress(address);
+      if (problem === undefined) continue;
+      throw new OutboundError(
+        "address_refused",
+        `${host} ${address === host ? "is" : "resolves to"} ${problem}, which the hub does not call. To allow it, add the address or its network to SIGNALBOX_ALLOW_PRIVATE.`,
+      );
+    }
+    return addresses;
+  };
+}
+
+const lookUpAll = async (host: string) =>
+  (await systemLookup(host, { all: true })).map(({ address }) => address);
+
+interface SystemError extends NodeJS.ErrnoException {
+  reason?: string;
+  errors?: SystemError[];
+}
+
+export function tlsFailure(error: SystemError, url: URL): OutboundError {
+  const reason = /SSL routines:[^:]*:([^:]+)/.exec(error.message)?.[1];
+  return new OutboundError(
+    "tls_error",
+    `${url.host} failed the TLS handshake: ${reason ?? error.reason ?? error.message}. Check that it supports TLS on this port, with a certificate that is valid for this name.`,
+    { cause: error },
+  );
+}
+
+/**
+ * The messages of Node's system errors contain addresses, so users see only the code of such an error; its
+ * message is in `cause`.
+ */
+export function outboundFailure(error: unknown, url: URL): OutboundError {
+  if (error instanceof OutboundError) return error;
+  const cause: SystemError = error instanceof Error ? error : new Error(String(error));
+  // An AggregateError has one error for each address that was tried.
+  const codes = (cause.errors ?? [cause]).map(({ code }) => code);
+  const { host, hostname, port, protocol } = url;
+
+  if (cause.code?.match(/^ERR_(SSL|TLS)_/)) return tlsFailure(cause, url);
+  if (codes.includes("ECONNREFUSED"))
+    return new OutboundError(
+      "connection_refused",
+      `${hostname} refuses connections on port ${port || (protocol === "https:" ? 443 : 80)}. Check the port, and that the receiver is running.`,
+      { cause },
+    );
+  if (codes.includes("ETIMEDOUT"))
+    return new OutboundError(
+      "timeout",
+      `${host} could not be reached in time. Check that the receiver is running, and that no firewall blocks the connection.`,
+      { cause },
+    );
+  return new OutboundError(
+    "network",
+    `${host} sent no complete response (${cause.code ?? cause.message}). Check the receiver, or try again later.`,
+    { cause },
+  );
 }

@@ -4,7 +4,8 @@ import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
 import { createBodyBudget } from "../../kernel/http/body-budget.ts";
 import { rejection } from "../../kernel/http/ingest-outcome.ts";
-import { BODY_ABORTED, createBodyReader } from "./read-body.ts";
+import { BODY_ABORTED } from "./http-server.ts";
+import { createBodyReader } from "./receive.ts";
 
 function open(
   readBody: ReturnType<typeof createBodyReader>,

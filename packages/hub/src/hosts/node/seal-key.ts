@@ -16,7 +16,7 @@ import {
 import { join } from "node:path";
 import { KEY_BYTES, parseKeys } from "../../kernel/lib/seal.ts";
 import { SettingsError } from "../../kernel/settings.ts";
-import { describeForeignOwner } from "./file-owner.ts";
+import { describeForeignOwner } from "./data-folder.ts";
 
 export const createSealKey = () => randomBytes(KEY_BYTES);
 

@@ -20,21 +20,24 @@ import type { Tenant } from "../../tenants/model.ts";
 import { hasOperatorToken } from "../../tokens/operator-token.ts";
 import { ensureAdminToken } from "../../tokens/tokens.ts";
 import { assertKeyDecrypts, warnOfShortSecrets } from "./check-seal.ts";
-import { markDatabase } from "./database-marker.ts";
+import { markDatabase } from "./data-folder.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { createGuardedWebFetch } from "./guarded-web-fetch.ts";
-import { nodeHmacKey, nodeSha256Hex } from "./hmac.ts";
 import { type HttpServer, openHttpServer } from "./http-server.ts";
 import { createJobWorkers } from "./job-workers.ts";
 import { createLiveTransport } from "./live.ts";
 import type { Logger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
-import { openCommand } from "./open-command.ts";
 import { isSqlite, openStore, reserveDatabase, sqliteFile } from "./open-store.ts";
+import {
+  createReadWebFile,
+  nodeHmacKey,
+  nodeSha256Hex,
+  openCommand,
+  systemTimers,
+} from "./ports.ts";
 import { createReceiver } from "./receive.ts";
 import { loadSealKeys } from "./seal-key.ts";
-import { systemTimers } from "./system-timers.ts";
-import { createReadWebFile } from "./web-files.ts";
 import { whenAvailable } from "./when-available.ts";
 
 export interface StartOptions {

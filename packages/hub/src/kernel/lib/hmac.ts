@@ -1,6 +1,6 @@
 /**
  * HMAC-SHA256 and SHA-256. Hosts can replace Web Crypto with a faster implementation; see
- * hosts/node/hmac.ts.
+ * hosts/node/ports.ts.
  */
 import { concat, toHex, utf8 } from "./bytes.ts";
 import type { MaybePromise } from "./maybe-promise.ts";

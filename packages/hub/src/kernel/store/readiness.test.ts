@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { systemTimers } from "../../hosts/node/system-timers.ts";
+import { systemTimers } from "../../hosts/node/ports.ts";
 import { createReadiness } from "./readiness.ts";
 
 function setUp(options: { timeoutMs?: number } = {}) {
