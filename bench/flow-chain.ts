@@ -3,7 +3,7 @@
  * the same database engine with the same settings. The two alternate.
  */
 import { join } from "node:path";
-import { connect } from "../packages/hub/src/kernel/backends/sqlite.ts";
+import { connect } from "../packages/hub/src/kernel/backends/sqlite-file.ts";
 import type { Options, Result } from "./benchmark.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";
 import { flowNode, newRun, openEngine, publishFlow } from "./flow-engine.ts";

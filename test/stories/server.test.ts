@@ -8,10 +8,8 @@ import {
   type StartOptions,
   startHub,
 } from "../../packages/hub/src/hosts/node/start-hub.ts";
-import {
-  connect as connectSqlite,
-  openSqlite,
-} from "../../packages/hub/src/kernel/backends/sqlite.ts";
+import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
+import { connect as connectSqlite } from "../../packages/hub/src/kernel/backends/sqlite-file.ts";
 import { sha256Hex } from "../../packages/hub/src/kernel/lib/hmac.ts";
 import { readSettings } from "../../packages/hub/src/settings.ts";
 import { storeDefinition } from "../../packages/hub/src/store.ts";

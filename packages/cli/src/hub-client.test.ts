@@ -5,9 +5,8 @@ import { join } from "node:path";
 import { readValues } from "@signalbox/rules/settings.ts";
 import { describe, expect, it } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
-import { readSettings } from "../../settings.ts";
 import { connectToHub, findRunningHub, HubRequestFailed, locateHub } from "./hub-client.ts";
-import { writeHubFile } from "./index.ts";
+import { writeHubFile } from "./hub-file.ts";
 import { clientSettings } from "./settings.ts";
 
 const LOCAL = "http://127.0.0.1:4000";

@@ -3,16 +3,13 @@
  * SIGNALBOX_URL, then the hub that runs on the data folder, then HOST and PORT. The hub that runs on
  * the data folder has written a token to it; for any other hub, SIGNALBOX_TOKEN is sent.
  */
-
 import type { Routes } from "@signalbox/contract";
 import { type Client, createClient } from "@signalbox/contract/client.ts";
 import type { Problem } from "@signalbox/contract/problem.ts";
-import type { SettingName, Settings } from "../../hub/src/settings.ts";
-import { localUrl } from "../../settings.ts";
 import { CommandFailed } from "./command.ts";
-import { type HubFile, readHubFile, tryReadHubFile } from "./index.ts";
+import { type HubFile, readHubFile, tryReadHubFile } from "./hub-file.ts";
 import { serveFlags } from "./same-hub-flags.ts";
-import type { ClientSettings } from "./settings.ts";
+import { type ClientSettings, localUrl } from "./settings.ts";
 
 export interface HubLocation {
   /** Without a trailing slash. */

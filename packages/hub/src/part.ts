@@ -10,7 +10,7 @@ import { createSeal, type Seal } from "./kernel/lib/seal.ts";
 import { reportDue, type Timers } from "./kernel/lib/timers.ts";
 import { withTimeout } from "./kernel/lib/with-timeout.ts";
 import type { McpOffer } from "./kernel/mcp/offer.ts";
-import { isStorageUnavailable } from "./kernel/store/storage-unavailable.ts";
+import { isStorageUnavailable } from "./kernel/store/availability.ts";
 import type { Store } from "./store.ts";
 
 export interface Part {

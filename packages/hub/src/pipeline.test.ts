@@ -10,7 +10,7 @@ import { toAnswer } from "./kernel/http/ingest-outcome.ts";
 import { UNLIMITED } from "./kernel/http/rate-limit.ts";
 import { webHmacKey } from "./kernel/lib/hmac.ts";
 import { RequestError } from "./kernel/lib/request-error.ts";
-import { StoreFailed } from "./kernel/lib/wrap-store-errors.ts";
+import { StoreFailed } from "./kernel/store/availability.ts";
 import { createPipeline, type PipelineOptions } from "./pipeline.ts";
 
 const SECRET = "s";

@@ -11,7 +11,7 @@
 
 import type { Installation, NoTenant, Owner, Tenancy } from "../events/admit/source.ts";
 import { BoundedMap } from "../kernel/lib/bounded-map.ts";
-import { wrapStoreErrors } from "../kernel/lib/wrap-store-errors.ts";
+import { wrapStoreErrors } from "../kernel/store/availability.ts";
 import type { Store } from "../store.ts";
 import type { Installation as StoredInstallation } from "../tenants/model.ts";
 import type { FoundInstallation, LookUpInstallation } from "./look-up-installation.ts";

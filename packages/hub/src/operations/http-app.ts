@@ -11,7 +11,7 @@ import {
   problemResponse,
   storageUnavailable,
 } from "../kernel/http/problem-response.ts";
-import { isStorageUnavailable, unavailableDetail } from "../kernel/store/storage-unavailable.ts";
+import { isStorageUnavailable, unavailableDetail } from "../kernel/store/availability.ts";
 import { type HomePage, homePage } from "../web-ui/home.ts";
 import { pageAddress } from "../web-ui/page-redirect.ts";
 import { ENTRY_PAGES, type ReadWebFile, serveWebUi } from "../web-ui/web-ui.ts";

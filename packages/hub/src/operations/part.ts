@@ -2,7 +2,7 @@
 import { commandRefusal } from "../connections/command.ts";
 import { WEBHOOKS } from "../events/admit/receive-request.ts";
 import { type GetHubInfo, hubInfoRoute } from "../kernel/http/hub-info.ts";
-import { partsOf } from "../kernel/store/database-file.ts";
+import { partsOf } from "../kernel/store/engine.ts";
 import type { Kernel, Part } from "../part.ts";
 import type { TokensPart } from "../tokens/part.ts";
 import { settingsRoutes } from "./settings-routes.ts";

@@ -4,7 +4,7 @@
  */
 import type { Log } from "../kernel/lib/log.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
-import { isStorageUnavailable } from "../kernel/store/storage-unavailable.ts";
+import { isStorageUnavailable } from "../kernel/store/availability.ts";
 import type { Store } from "../store.ts";
 import { WINDOW_MS } from "./rules.ts";
 import { LeaseLost, leaseFor, type SweepOptions, type SweepResult, sweep } from "./sweep.ts";

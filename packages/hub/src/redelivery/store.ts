@@ -7,9 +7,9 @@ import {
   inLists,
   insert,
   query,
+  storableText,
   type Verb,
 } from "../kernel/store/sql.ts";
-import { storableText } from "../kernel/store/storable-text.ts";
 import { read, write } from "../kernel/store/verb.ts";
 import type {
   DeliveryAttempt,

@@ -1,6 +1,5 @@
 /** The export and the deletion of all data of a tenant. */
 
-import { lockTenants } from "../kernel/store/lock-tenants.ts";
 import type { Table } from "../kernel/store/schema.ts";
 import {
   type Dialect,
@@ -13,6 +12,7 @@ import {
   type Verb,
 } from "../kernel/store/sql.ts";
 import { read, type VerbContext, write } from "../kernel/store/verb.ts";
+import { lockTenants } from "./lock-tenants.ts";
 import type { ExportedRows, ExportPage } from "./model.ts";
 import {
   deletedTables,

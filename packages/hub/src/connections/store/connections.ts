@@ -1,8 +1,8 @@
 /** Connections: how to reach MCP servers, and what they offered when they were last checked. */
 
-import { lockOrCreateTenants } from "../../kernel/store/lock-tenants.ts";
 import { type Dialect, first, query, type Verb } from "../../kernel/store/sql.ts";
 import { read, write } from "../../kernel/store/verb.ts";
+import { lockOrCreateTenants } from "../../tenants/lock-tenants.ts";
 import type { Connection } from "../model.ts";
 import { expireTokensOfConnection } from "./callback-tokens.ts";
 import {

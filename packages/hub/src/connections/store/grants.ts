@@ -1,7 +1,6 @@
 /** Grants of connections, and authorizations that a person has begun. */
 
-import { type Dialect, first, query, type Verb } from "../../kernel/store/sql.ts";
-import { storableText } from "../../kernel/store/storable-text.ts";
+import { type Dialect, first, query, storableText, type Verb } from "../../kernel/store/sql.ts";
 import { read, write } from "../../kernel/store/verb.ts";
 import type { ConnectionGrant, PendingAuthorization } from "../model.ts";
 import { lockConnection, makeDue } from "./connection-rows.ts";

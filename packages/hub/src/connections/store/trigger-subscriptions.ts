@@ -14,10 +14,10 @@ import {
   inLists,
   notify,
   query,
+  storableText,
   type Value,
   type Verb,
 } from "../../kernel/store/sql.ts";
-import { storableText } from "../../kernel/store/storable-text.ts";
 import { read, write } from "../../kernel/store/verb.ts";
 import type { StoredSubscriptionState, SubscriptionResult, TriggerSubscription } from "../model.ts";
 import { connectionTables } from "../tables.ts";

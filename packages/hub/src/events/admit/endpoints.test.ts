@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { webHmacKey } from "../../kernel/lib/hmac.ts";
-import { StoreFailed } from "../../kernel/lib/wrap-store-errors.ts";
+import { StoreFailed } from "../../kernel/store/availability.ts";
 import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";
 import { sources } from "../sources/index.ts";

@@ -11,7 +11,7 @@ import { type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 import type { MakeHmacKey } from "../../kernel/lib/hmac.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
-import { wrapStoreErrors } from "../../kernel/lib/wrap-store-errors.ts";
+import { wrapStoreErrors } from "../../kernel/store/availability.ts";
 import type { Store } from "../../store.ts";
 import {
   makeSigningKey,

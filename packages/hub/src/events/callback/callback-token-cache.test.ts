@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { sha256Hex } from "../../kernel/lib/hmac.ts";
-import { StoreFailed } from "../../kernel/lib/wrap-store-errors.ts";
+import { StoreFailed } from "../../kernel/store/availability.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
 import type { FoundCallbackToken } from "../model.ts";
 import { CALLBACK_TOKEN_PREFIX, createCallbackTokenCache } from "./callback-token-cache.ts";

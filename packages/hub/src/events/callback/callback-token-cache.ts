@@ -1,7 +1,7 @@
 import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 import type { Sha256Hex } from "../../kernel/lib/hmac.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
-import { wrapStoreErrors } from "../../kernel/lib/wrap-store-errors.ts";
+import { wrapStoreErrors } from "../../kernel/store/availability.ts";
 import type { Store } from "../../store.ts";
 import type { FoundCallbackToken } from "../model.ts";
 

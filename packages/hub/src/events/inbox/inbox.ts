@@ -13,7 +13,7 @@ import { isId } from "../../kernel/lib/ids.ts";
 import { largestFitting } from "../../kernel/lib/largest-fitting.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { yieldToEventLoop } from "../../kernel/lib/yield-to-event-loop.ts";
-import type { Page } from "../../kernel/store/page.ts";
+import type { Page } from "../../kernel/store/verb.ts";
 import type { Store } from "../../store.ts";
 import type { EventQuery, EventRow } from "../model.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";

@@ -12,7 +12,7 @@ import { DENIED_TITLES } from "../../kernel/http/problem-response.ts";
 import { separateQueryToken } from "../../kernel/http/query-token.ts";
 import { PROBLEM_TYPE, problem } from "../../kernel/lib/problem.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import { RETRY_AFTER_S } from "../../kernel/store/storage-unavailable.ts";
+import { RETRY_AFTER_S } from "../../kernel/store/availability.ts";
 import type { Store } from "../../store.ts";
 import { decodeCursor, predatesFailover } from "../inbox/cursor.ts";
 import type { Feed, Filter, Follower } from "./feed.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { systemTimers } from "../../hosts/node/ports.ts";
-import type { DatabaseFile } from "../../kernel/store/database-file.ts";
+import type { DatabaseFile } from "../../kernel/store/engine.ts";
 import type { Retention, SweepResult } from "./model.ts";
 import { readClock, startClock } from "./retention-clock.ts";
 import { startSweeper } from "./sweeper.ts";

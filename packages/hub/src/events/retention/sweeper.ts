@@ -5,8 +5,8 @@
  */
 import type { Log } from "../../kernel/lib/log.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
+import { isStorageUnavailable } from "../../kernel/store/availability.ts";
 import { createPacedSteps } from "../../kernel/store/paced-steps.ts";
-import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
 import type { Store } from "../../store.ts";
 import type { Retention, TenantSweep } from "./model.ts";
 import { expiredSpans, type RetentionClock } from "./retention-clock.ts";

@@ -1,6 +1,5 @@
 /** Claims and releases events, marks them as processed, and reopens them. */
 
-import { lockTenants } from "../../kernel/store/lock-tenants.ts";
 import {
   type Dialect,
   execute,
@@ -13,6 +12,7 @@ import {
   type Verb,
 } from "../../kernel/store/sql.ts";
 import { write } from "../../kernel/store/verb.ts";
+import { lockTenants } from "../../tenants/lock-tenants.ts";
 import type {
   Claim,
   ClaimResult,

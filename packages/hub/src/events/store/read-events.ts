@@ -7,9 +7,8 @@ import { concat } from "../../kernel/lib/bytes.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";
 import type { Payload } from "../../kernel/store/packs.ts";
 import { FULL_BYTES, type PayloadPosition, payloadAt, unpack } from "../../kernel/store/packs.ts";
-import type { Page } from "../../kernel/store/page.ts";
 import { first, inLists, query, type Value, type Verb } from "../../kernel/store/sql.ts";
-import { read, readThenDecode } from "../../kernel/store/verb.ts";
+import { type Page, read, readThenDecode } from "../../kernel/store/verb.ts";
 import type { EventQuery, EventRow, PendingStatus, RecentType } from "../model.ts";
 import { EVENT_FIELDS, type StoredRow, toEvent } from "./event-rows.ts";
 

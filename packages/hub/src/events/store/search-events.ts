@@ -1,8 +1,7 @@
 /** Search without a full-text index: newest first, in a bounded part of the log per page. */
 
-import type { Page } from "../../kernel/store/page.ts";
 import { first, query, together, type Value, type Verb } from "../../kernel/store/sql.ts";
-import { read } from "../../kernel/store/verb.ts";
+import { type Page, read } from "../../kernel/store/verb.ts";
 import type { EventRow, SearchQuery } from "../model.ts";
 import { EVENT_FIELDS, type StoredRow, toEvent } from "./event-rows.ts";
 

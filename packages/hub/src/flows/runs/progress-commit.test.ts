@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { StorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
+import { StorageUnavailable } from "../../kernel/store/availability.ts";
 import type { RunProgress } from "./model.ts";
 import { CannotBeSaved, createProgressCommit } from "./progress-commit.ts";
 

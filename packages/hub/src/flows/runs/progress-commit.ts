@@ -5,7 +5,7 @@
 import { type MixedJson, writeJson } from "@signalbox/rules/large-json.ts";
 import { createBatcher } from "../../kernel/lib/batcher.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
-import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
+import { isStorageUnavailable } from "../../kernel/store/availability.ts";
 import type { Store } from "../../store.ts";
 import type { ClaimedRun, ImmediateRun, RunLease, RunProgress, WrittenStep } from "./model.ts";
 

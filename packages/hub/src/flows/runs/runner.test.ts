@@ -5,7 +5,7 @@ import { createMigratedDatabase } from "../../../../../test/support/postgres.ts"
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openPostgres } from "../../kernel/backends/postgres.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
-import { StorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
+import { StorageUnavailable } from "../../kernel/store/availability.ts";
 import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";
 import {

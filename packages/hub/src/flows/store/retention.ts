@@ -13,9 +13,9 @@ import {
 } from "../../events/retention/retention-clock.ts";
 import { type CountedEvent, decrementPending } from "../../events/store/claim-events.ts";
 import { idFloor } from "../../kernel/lib/ids.ts";
-import { lockTenants } from "../../kernel/store/lock-tenants.ts";
 import { type Dialect, inLists, query, type Verb } from "../../kernel/store/sql.ts";
 import { write } from "../../kernel/store/verb.ts";
+import { lockTenants } from "../../tenants/lock-tenants.ts";
 import type { TenantSettings } from "../../tenants/model.ts";
 import { type CountedRun, discountRuns } from "../runs/store/end-runs.ts";
 import { removeRuns } from "../runs/store/read-runs.ts";

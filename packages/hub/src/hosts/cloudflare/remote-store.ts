@@ -1,6 +1,6 @@
 /** Calls the verbs of a store in another object by RPC. */
 import { isDataError } from "../../kernel/backends/durable-object.ts";
-import { StorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
+import { StorageUnavailable } from "../../kernel/store/availability.ts";
 import type { Verbs } from "../../store.ts";
 
 /** Every object has this RPC method, which runs a verb on its store. */

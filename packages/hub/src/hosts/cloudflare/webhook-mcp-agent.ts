@@ -1,4 +1,4 @@
-import { createListeners } from "../../kernel/store/listeners.ts";
+import { createListeners } from "../../kernel/store/engine.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
 import type { Store } from "../../store.ts";
 import { type AgentCalls, registryObject, storeObject } from "./bindings.ts";

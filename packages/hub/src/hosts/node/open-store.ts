@@ -3,9 +3,12 @@ import { dirname, join, resolve } from "node:path";
 import { tryReadHubFile } from "@signalbox/cli/src/index.ts";
 import { messageOf } from "../../kernel/backends/postgres-errors.ts";
 import { SettingsError } from "../../kernel/settings.ts";
-import type { OutageLog } from "../../kernel/store/outage-log.ts";
-import { SchemaRefused } from "../../kernel/store/schema-refused.ts";
-import { describeDamage, isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
+import {
+  describeDamage,
+  isStorageUnavailable,
+  type OutageLog,
+} from "../../kernel/store/availability.ts";
+import { SchemaRefused } from "../../kernel/store/migrate.ts";
 import type { Settings } from "../../settings.ts";
 import { type Store, storeDefinition } from "../../store.ts";
 import { withoutPassword } from "../without-password.ts";
@@ -87,7 +90,7 @@ export async function reserveDatabase(
   fix = FIX_FOR_SECOND_HUB,
 ): Promise<() => void> {
   if (!isSqlite(settings)) return () => {};
-  const { lockDatabase } = await import("../../kernel/backends/sqlite-lock.ts");
+  const { lockDatabase } = await import("../../kernel/backends/sqlite-file.ts");
   const file = sqliteFile(settings);
   const release = withFileErrors(settings, lockDatabase);
   if (release) return release;

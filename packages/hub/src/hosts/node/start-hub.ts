@@ -1,5 +1,6 @@
 /** Starts the hub on Node: opens the store, creates the host ports, and serves the hub over HTTP. */
 
+import { createOutageLog, type OutageLog, isStorageUnavailable } from "../../kernel/store/availability.ts";
 import type { IncomingMessage } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { type HubFile, localUrl, removeHubFile, writeHubFile } from "@signalbox/cli/src/index.ts";
@@ -12,8 +13,6 @@ import { createHub, type Hub } from "../../hub.ts";
 import { assertSafe, hubSettings, signedSources } from "../../hub-settings.ts";
 import { randomSecret } from "../../kernel/lib/random-secret.ts";
 import { createSeal } from "../../kernel/lib/seal.ts";
-import { createOutageLog, type OutageLog } from "../../kernel/store/outage-log.ts";
-import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
 import type { Settings } from "../../settings.ts";
 import type { Store } from "../../store.ts";
 import type { Tenant } from "../../tenants/model.ts";
@@ -29,13 +28,7 @@ import { createLiveTransport } from "./live.ts";
 import type { Logger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { isSqlite, openStore, reserveDatabase, sqliteFile } from "./open-store.ts";
-import {
-  createReadWebFile,
-  nodeHmacKey,
-  nodeSha256Hex,
-  openCommand,
-  systemTimers,
-} from "./ports.ts";
+import { createReadWebFile, nodeHmacKey, nodeSha256Hex, openCommand, systemTimers } from "./ports.ts";
 import { createReceiver } from "./receive.ts";
 import { loadSealKeys } from "./seal-key.ts";
 import { whenAvailable } from "./when-available.ts";

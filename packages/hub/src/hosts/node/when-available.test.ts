@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
 import { SettingsError } from "../../kernel/settings.ts";
-import type { OutageLog } from "../../kernel/store/outage-log.ts";
-import { StorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
+import { type OutageLog, StorageUnavailable } from "../../kernel/store/availability.ts";
 import { DatabaseUnavailable, openStore } from "./open-store.ts";
 import { whenAvailable } from "./when-available.ts";
 

@@ -4,8 +4,7 @@
  * other programs take its last connections.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { OutageLog } from "../../kernel/store/outage-log.ts";
-import { isStorageUnavailable } from "../../kernel/store/storage-unavailable.ts";
+import { isStorageUnavailable, type OutageLog } from "../../kernel/store/availability.ts";
 import type { Settings } from "../../settings.ts";
 import type { Logger } from "./log.ts";
 import { DatabaseUnavailable, isSqlite } from "./open-store.ts";

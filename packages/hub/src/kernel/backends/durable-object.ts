@@ -3,16 +3,23 @@
  * until the writes before it are durable, so changes survive a crash here too.
  */
 
-import type { Engine } from "../store/engine.ts";
-import { createListeners } from "../store/listeners.ts";
+import { createListeners, type Engine } from "../store/engine.ts";
 import { migrate } from "../store/migrate.ts";
 import { createPackLarge } from "../store/packs.ts";
-import { insertSql, runSync, type SyncSql } from "../store/run-sync.ts";
 import { tablesOf } from "../store/schema.ts";
-import type { Dialect, Notice, Row, Value, Verb } from "../store/sql.ts";
+import {
+  type Dialect,
+  insertSql,
+  type Notice,
+  type Row,
+  runSync,
+  type SyncSql,
+  type Value,
+  type Verb,
+} from "../store/sql.ts";
 import { createStoreCache } from "../store/store-cache.ts";
 import { bindVerbs, type StoreOf } from "../store/verb.ts";
-import { sqliteTableParts } from "./table-parts.ts";
+import { sqliteDialect } from "./sqlite-dialect.ts";
 
 /** The part of `DurableObjectStorage` that the store uses. */
 export interface ObjectStorage {
@@ -26,17 +33,7 @@ export interface ObjectStorage {
 }
 
 const dialect: Dialect = {
-  forUpdate: "",
-  skipLocked: "",
-  TEXT: "TEXT",
-  BLOB: "BLOB",
-  CLUSTERED: "WITHOUT ROWID",
-  indexOf: "instr",
-  randomId: "lower(hex(randomblob(16)))",
-  timeline: undefined,
-  columns: "SELECT name FROM pragma_table_info(?)",
-  tableParts: sqliteTableParts,
-  migrationLock: undefined,
+  ...sqliteDialect,
   // Cloudflare's limits: parameters of one statement, and 2 MB for one row.
   maxParams: 100,
   maxBlob: 1_900_000,

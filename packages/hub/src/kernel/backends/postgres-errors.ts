@@ -1,5 +1,5 @@
 /** Classifies the errors of the driver. */
-import { StorageUnavailable } from "../store/storage-unavailable.ts";
+import { StorageUnavailable } from "../store/availability.ts";
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";

@@ -14,7 +14,7 @@ import {
 import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";
 import { openPostgres, type PostgresOptions } from "./postgres.ts";
-import { dialect } from "./postgres-statement.ts";
+import { dialect } from "./postgres-pipeline.ts";
 
 let url: string;
 let stores: Store[];

@@ -1,14 +1,56 @@
 /**
- * Executes the statements of a verb on one connection. It waits only for rows that the verb reads. All
+ * Translates the operations of a verb to PostgreSQL statements, and executes them on one connection. It waits only for rows that the verb reads. All
  * other statements are sent without waiting, up to the commit. So a transaction takes few round trips, and
  * holds its locks for a short time.
  */
-import type pg from "pg";
-import type { Notice, Operation, Row, Verb } from "../store/sql.ts";
+import pg from "pg";
+import type { Dialect, Notice, Operation, Row, Value, Verb } from "../store/sql.ts";
 import { VerbFailed } from "./postgres-errors.ts";
-import { type Statement, statements } from "./postgres-statement.ts";
+import { zstd } from "./zstd.ts";
 
-export interface Pipeline {
+export const dialect: Dialect = {
+  forUpdate: " FOR UPDATE",
+  skipLocked: " FOR UPDATE SKIP LOCKED",
+  TEXT: 'TEXT COLLATE "C"',
+  BLOB: "BYTEA",
+  CLUSTERED: "",
+  indexOf: "strpos",
+  randomId: "replace(gen_random_uuid()::text, '-', '')",
+  // The name of a WAL file begins with the timeline, in eight digits. A standby cannot compute it.
+  timeline:
+    "CASE WHEN pg_is_in_recovery() THEN '00' " +
+    "ELSE lower(substr(pg_walfile_name(pg_current_wal_lsn()), 7, 2)) END",
+  columns:
+    "SELECT column_name AS name FROM information_schema.columns " +
+    "WHERE table_schema = current_schema() AND table_name = ? ORDER BY ordinal_position",
+  tableParts:
+    "WITH t AS (SELECT to_regclass(quote_ident(current_schema()) || '.' || quote_ident(?)) AS id) " +
+    "SELECT a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END AS part " +
+    "FROM pg_attribute a, t WHERE a.attrelid = t.id AND a.attnum > 0 AND NOT a.attisdropped " +
+    "UNION ALL SELECT pg_get_constraintdef(c.oid) FROM pg_constraint c, t WHERE c.conrelid = t.id AND c.contype IN ('p', 'u') " +
+    "UNION ALL SELECT pg_get_indexdef(i.indexrelid) FROM pg_index i, t WHERE i.indrelid = t.id " +
+    "AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid)",
+  migrationLock: "SELECT pg_advisory_xact_lock(7469446717)",
+  maxParams: 65_535,
+  maxBlob: Number.MAX_SAFE_INTEGER,
+  pageBytes: undefined,
+  codec: zstd,
+};
+
+/** Parses BIGINT as a number, since our values fit. By default, the driver returns strings. */
+export const types = {
+  getTypeParser: ((oid: number, format?: "text" | "binary") =>
+    oid === pg.types.builtins.INT8
+      ? Number
+      : pg.types.getTypeParser(oid, format as "text")) as typeof pg.types.getTypeParser,
+};
+
+interface Statement {
+  text: string;
+  values: Value[];
+}
+
+interface Pipeline {
   /** Sends a statement without waiting. If it fails, the next `query` throws its error. */
   send(statement: Statement | string): void;
   /** Throws the error of the first statement that failed. */
@@ -78,4 +120,38 @@ function advance<Result>(verb: Verb<Result>, rows: Row[]): ReturnType<Verb<Resul
   } catch (error) {
     throw new VerbFailed("A verb failed.", { cause: error });
   }
+}
+
+/** A query is one statement. An insert of many rows is split at the maximum number of parameters. */
+export function* statements(
+  operation: Extract<Operation, { kind: "query" | "execute" | "insert" }>,
+): Generator<Statement> {
+  if (operation.kind !== "insert") {
+    yield { text: numberParams(operation.sql), values: operation.params as Value[] };
+    return;
+  }
+  const { table, columns, rows, onConflict = "" } = operation;
+  const maxRows = Math.floor(dialect.maxParams / columns.length);
+  for (let start = 0; start < rows.length; start += maxRows) {
+    const chunk = rows.slice(start, start + maxRows);
+    let count = 0;
+    const nextRow = () => `(${columns.map(() => `$${++count}`).join(",")})`;
+    yield {
+      text: `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${chunk.map(nextRow).join(",")} ${onConflict}`,
+      values: chunk.flat(),
+    };
+  }
+}
+
+const numberedCache = new Map<string, string>();
+
+/** Replaces `?` by `$1`, `$2`, …. Our statements have no question marks in literals. */
+function numberParams(sql: string): string {
+  let text = numberedCache.get(sql);
+  if (text === undefined) {
+    let count = 0;
+    text = sql.replaceAll("?", () => `$${++count}`);
+    if (numberedCache.size < 1_000) numberedCache.set(sql, text);
+  }
+  return text;
 }

@@ -15,7 +15,7 @@ import {
 import { storeDefinition } from "../../store.ts";
 import type { Operation, Row, Verb } from "../store/sql.ts";
 import { openPostgres } from "./postgres.ts";
-import { dialect, statements, types } from "./postgres-statement.ts";
+import { dialect, statements, types } from "./postgres-pipeline.ts";
 
 let client: pg.Client;
 

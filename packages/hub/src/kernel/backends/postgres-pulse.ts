@@ -4,11 +4,13 @@
  * responds. If not, all operations in progress fail, and new ones fail immediately until a ping succeeds.
  * A slow operation on a server that responds is not interrupted.
  */
-import { StorageUnavailable } from "../store/storage-unavailable.ts";
+import pg from "pg";
+import { StorageUnavailable } from "../store/availability.ts";
+import { sqlState } from "./postgres-errors.ts";
+import { destroySocket } from "./postgres-listen.ts";
 
-export interface PulseOptions {
-  /** Resolves if the server has responded, also with an error. */
-  ping(): Promise<void>;
+interface PulseOptions {
+  connection: pg.ClientConfig;
   /** Called when the server stops responding, before the operations fail. */
   onLost(): void;
   /** An operation that takes longer causes a ping. */
@@ -22,7 +24,9 @@ export interface WatchedCall {
   isAbandoned(): boolean;
 }
 
-export interface Pulse {
+interface Pulse {
+  /** Opens the connection of the pings. Otherwise, the first ping does. */
+  open(): void;
   /** Rejects with `StorageUnavailable` if the server stops responding. */
   watch<Result>(work: (call: WatchedCall) => Promise<Result>): Promise<Result>;
   stop(): void;
@@ -36,14 +40,15 @@ interface WatchedEntry {
 const NOT_RESPONDING = "the database does not respond";
 
 export function createPulse(options: PulseOptions): Pulse {
-  const { ping, onLost, slowMs = 500, pingTimeoutMs = 1_250 } = options;
+  const { connection, onLost, slowMs = 500, pingTimeoutMs = 1_250 } = options;
+  const pings = createPing(connection);
   const watched = new Set<WatchedEntry>();
   let timer: NodeJS.Timeout | undefined;
   let isLost = false;
 
   const checkResponse = async (): Promise<boolean> => {
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    ping().then(
+    pings.ping().then(
       () => resolve(true),
       () => resolve(false),
     );
@@ -76,6 +81,7 @@ export function createPulse(options: PulseOptions): Pulse {
   };
 
   return {
+    open: pings.open,
     watch(work) {
       if (isLost) return Promise.reject(new StorageUnavailable(NOT_RESPONDING));
       return new Promise((resolve, reject) => {
@@ -90,6 +96,51 @@ export function createPulse(options: PulseOptions): Pulse {
     stop() {
       stopped = true;
       clearTimeout(timer);
+      pings.stop();
+    },
+  };
+}
+
+/** A connection that does not respond for this time is replaced. */
+const TIMEOUT_MS = 5_000;
+
+/** Pings the server on a separate connection, which stays open: a busy server opens connections slowly. */
+function createPing(connection: pg.ClientConfig) {
+  let current: { client: pg.Client; connected: Promise<unknown> } | undefined;
+  const drop = (client: pg.Client) => {
+    if (current?.client === client) current = undefined;
+    destroySocket(client);
+  };
+  const open = () => {
+    const client = new pg.Client({
+      ...connection,
+      connectionTimeoutMillis: TIMEOUT_MS,
+      query_timeout: TIMEOUT_MS,
+      application_name: "signalbox ping",
+    });
+    client.on("error", () => drop(client));
+    current = { client, connected: client.connect() };
+    current.connected.catch(() => drop(client)); // the next ping opens another connection
+    return current;
+  };
+  return {
+    open(): void {
+      // A ping may have opened the connection already. A second connection would never be closed.
+      if (!current) open();
+    },
+    /** Rejects if the server does not respond. An error that the server sends is a response. */
+    async ping(): Promise<void> {
+      const { client, connected } = current ?? open();
+      try {
+        await connected;
+        await client.query("SELECT 1");
+      } catch (error) {
+        drop(client);
+        if (sqlState(error) === "") throw error;
+      }
+    },
+    stop() {
+      if (current) drop(current.client);
     },
   };
 }

@@ -3,14 +3,12 @@
  * commit sends its notices with NOTIFY; a separate connection LISTENs for those of all replicas.
  */
 import pg from "pg";
-import type { Engine } from "../store/engine.ts";
-import { createListeners } from "../store/listeners.ts";
+import { type OperationLog, StorageUnavailable } from "../store/availability.ts";
+import { createListeners, type Engine } from "../store/engine.ts";
 import { migrate } from "../store/migrate.ts";
-import type { OperationLog } from "../store/outage-log.ts";
 import { createPackLarge } from "../store/packs.ts";
 import { tablesOf } from "../store/schema.ts";
 import type { Notice, Verb } from "../store/sql.ts";
-import { StorageUnavailable } from "../store/storage-unavailable.ts";
 import { createStoreCache, type StoreCache } from "../store/store-cache.ts";
 import { bindVerbs, type StoreOf } from "../store/verb.ts";
 import {
@@ -24,10 +22,8 @@ import {
   toStorageError,
 } from "./postgres-errors.ts";
 import { CLOSE_TIMEOUT_MS, commitSql, destroySocket, listen } from "./postgres-listen.ts";
-import { createPing } from "./postgres-ping.ts";
-import { createPipeline } from "./postgres-pipeline.ts";
+import { createPipeline, dialect, types } from "./postgres-pipeline.ts";
 import { createPulse, type WatchedCall } from "./postgres-pulse.ts";
-import { dialect, types } from "./postgres-statement.ts";
 
 export interface PostgresOptions {
   poolSize?: number;
@@ -110,9 +106,8 @@ export async function openPostgres<Definition extends object>(
   const pool = openPool({ max: poolSize, idleMs: idleTimeoutMs, lockMs: lockTimeoutMs });
   const listeners = createListeners();
   const commitListeners = createListeners();
-  const pings = createPing(connection);
   const pulse = createPulse({
-    ping: pings.ping,
+    connection,
     onLost: () => clients.forEach(destroySocket),
   });
 
@@ -177,7 +172,6 @@ export async function openPostgres<Definition extends object>(
     await execute(() => migrate(dialect, tables), { writes: true, from: migrations });
   } catch (error) {
     pulse.stop();
-    pings.stop();
     await pool.end();
     throw error;
   } finally {
@@ -189,7 +183,7 @@ export async function openPostgres<Definition extends object>(
     () => true,
     (error: unknown) => toStorageError(error) instanceof StorageUnavailable,
   );
-  pings.open();
+  pulse.open();
   const listening = listen(connection, listeners.notify, (error) =>
     onError(new Error(messageOf(error))),
   );
@@ -218,7 +212,6 @@ export async function openPostgres<Definition extends object>(
     isDataError,
     async close() {
       pulse.stop();
-      pings.stop();
       // A database that does not respond must not prevent this process from exiting.
       setTimeout(() => clients.forEach(destroySocket), CLOSE_TIMEOUT_MS).unref();
       await Promise.all([listening.stop(), pool.end()]);

@@ -1,8 +1,9 @@
-/** The size of a SQLite file, and the return of its free space to the file system. */
-import { statfsSync, statSync } from "node:fs";
+/** The file of a SQLite database: opens and locks it, measures it, and returns free space to the file system. */
+
+import { chmodSync, closeSync, mkdirSync, openSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type Database from "better-sqlite3";
-import type { DatabaseFile, DatabaseSize } from "../store/database-file.ts";
+import Database from "better-sqlite3";
+import type { DatabaseFile, DatabaseSize } from "../store/engine.ts";
 
 const MIB = 1024 * 1024;
 /** The WAL is copied to the file when it has this size. */
@@ -17,16 +18,117 @@ const MAX_VACUUM_BYTES = 128 * MIB;
 const IDLE_WRITES = 300;
 /** `auto_vacuum` of a file whose free pages can be removed in steps. */
 const INCREMENTAL = 2;
+/** The size with the fewest writes for payloads of about 10 KB. */
+export const PAGE_BYTES = 8192;
+
+/** How long a call waits for the lock of another process. */
+export const BUSY_TIMEOUT_MS = 10_000;
+
+/** How long SQLite itself waits for a lock, which blocks the thread. After this time, verbs are retried. */
+const BLOCKING_WAIT_MS = 25;
+
+/** SQLite's name of a database without a file. */
+const IN_MEMORY = ":memory:";
+
+/** Opens or creates the file, with settings that survive a power failure. */
+export function connect(
+  file: string,
+  { busyTimeoutMs = BUSY_TIMEOUT_MS }: { busyTimeoutMs?: number } = {},
+): Database.Database {
+  if (file !== IN_MEMORY) {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    restrictPermissions(file);
+  }
+  const db = new Database(file, { timeout: Math.min(BLOCKING_WAIT_MS, busyTimeoutMs) });
+  db.pragma(`page_size = ${PAGE_BYTES}`);
+  // If two processes create the file, one of them fails with SQLITE_BUSY, despite the timeout.
+  retryWhileBusy(() => {
+    prepareFile(db);
+    db.pragma("journal_mode = WAL");
+  }, busyTimeoutMs);
+  db.pragma("synchronous = FULL");
+  db.pragma("cache_size = -16000");
+  limitWal(db);
+  return db;
+}
+
+/**
+ * Makes the file and its WAL accessible to their owner only. SQLite copies the mode to files that it
+ * creates.
+ */
+function restrictPermissions(file: string): void {
+  try {
+    // Only creates the file (`wx`): closing an existing file would release the locks of this process on it.
+    closeSync(openSync(file, "wx", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  for (const path of [file, `${file}-wal`, `${file}-shm`]) {
+    const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
+    try {
+      if (mode & 0o077) chmodSync(path, 0o600);
+    } catch (error) {
+      // The file belongs to another user: its mode stays.
+      if (!["EPERM", "ENOENT"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    }
+  }
+}
+
+export const isBusy = (error: unknown): boolean =>
+  error instanceof Database.SqliteError && error.code.startsWith("SQLITE_BUSY");
+
+/** Blocks the thread between the attempts; used only before the hub serves requests. */
+export function retryWhileBusy(work: () => void, timeoutMs: number): void {
+  const deadline = performance.now() + timeoutMs;
+  const clock = new Int32Array(new SharedArrayBuffer(4));
+  for (;;) {
+    try {
+      work();
+      return;
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= deadline) throw error;
+    }
+    Atomics.wait(clock, 0, 0, 5);
+  }
+}
+
+/**
+ * Throws SQLITE_READONLY if the file cannot be written, for example because it belongs to another user: SQLite
+ * opens such a file without an error. Nothing is written.
+ */
+export const assertWritable = (db: Database.Database): void =>
+  void db.exec("BEGIN IMMEDIATE; DELETE FROM schema_version WHERE id < 0; ROLLBACK");
+
+/**
+ * Locks a database file, so that only one hub uses it; commands may still open it. The lock is a
+ * SQLite lock on an empty file beside the database, so the operating system releases it even if the
+ * process is killed. Returns a function that releases the lock, or undefined if another hub has it.
+ */
+export function lockDatabase(databaseFile: string): (() => void) | undefined {
+  const file = `${databaseFile}.lock`;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  restrictPermissions(file);
+  const db = new Database(file, { timeout: 0 });
+  try {
+    db.pragma("journal_mode = MEMORY"); // otherwise a killed process leaves a journal file
+    db.exec("BEGIN EXCLUSIVE");
+    return () => void db.close();
+  } catch (error) {
+    db.close();
+    if (isBusy(error)) return undefined;
+    throw error;
+  }
+}
 
 const readPragma = (db: Database.Database, name: string): number =>
   Number(db.pragma(name, { simple: true }));
 
 /** Must be called before the first table is created. */
-export function prepareFile(db: Database.Database): void {
+function prepareFile(db: Database.Database): void {
   db.pragma("auto_vacuum = INCREMENTAL");
 }
 
-export function limitWal(db: Database.Database, bytes = WAL_BYTES): void {
+function limitWal(db: Database.Database, bytes = WAL_BYTES): void {
   db.pragma(`wal_autocheckpoint = ${Math.round(bytes / readPragma(db, "page_size"))}`);
   db.pragma(`journal_size_limit = ${2 * WAL_BYTES}`);
 }

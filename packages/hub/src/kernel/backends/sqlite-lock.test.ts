@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { storeDefinition } from "../../store.ts";
 import { openSqlite } from "./sqlite.ts";
-import { lockDatabase } from "./sqlite-lock.ts";
+import { lockDatabase } from "./sqlite-file.ts";
 
 it("locks a database until the lock is released, while others can still open the database", async () => {
   const folder = tempFolder();

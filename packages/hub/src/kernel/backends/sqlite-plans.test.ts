@@ -14,9 +14,9 @@ import {
   runPlanCases,
 } from "../../flows/runs/store/contract/run-query-plans.ts";
 import { storeDefinition } from "../../store.ts";
-import { insertSql, runSync, type SyncSql } from "../store/run-sync.ts";
-import type { Row, Value } from "../store/sql.ts";
-import { connect, dialect, openSqlite } from "./sqlite.ts";
+import { insertSql, type Row, runSync, type SyncSql, type Value } from "../store/sql.ts";
+import { dialect, openSqlite } from "./sqlite.ts";
+import { connect } from "./sqlite-file.ts";
 
 let folder: string;
 let db: Database.Database;

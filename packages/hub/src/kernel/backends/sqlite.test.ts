@@ -20,7 +20,8 @@ import { storeContract } from "../../store.contract.ts";
 import { storeDefinition } from "../../store.ts";
 import type { Notice, Row } from "../store/sql.ts";
 import type { WorkerRequest, WorkerResult } from "./sqlite.test-worker.ts";
-import { connect, openSqlite, retryWhileBusy } from "./sqlite.ts";
+import { openSqlite } from "./sqlite.ts";
+import { connect, retryWhileBusy } from "./sqlite-file.ts";
 
 let folder: string;
 let files = 0;

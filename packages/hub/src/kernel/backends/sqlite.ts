@@ -3,51 +3,45 @@
  * synchronously; a batch of 64 events with payloads takes about three milliseconds. While another
  * process has locked the file, verbs wait in a queue, without blocking the event loop.
  */
-import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
-import { dirname } from "node:path";
 import Database from "better-sqlite3";
-import type { Engine } from "../store/engine.ts";
-import { createListeners } from "../store/listeners.ts";
-import { migrate } from "../store/migrate.ts";
-import type { OperationLog } from "../store/outage-log.ts";
-import { createPackLarge } from "../store/packs.ts";
-import { insertSql, runSync, type SyncSql } from "../store/run-sync.ts";
-import { tablesOf } from "../store/schema.ts";
-import type { Dialect, Notice, Row, Verb } from "../store/sql.ts";
 import {
   describeDamage,
+  type OperationLog,
   StorageDamaged,
   StorageUnavailable,
-} from "../store/storage-unavailable.ts";
+} from "../store/availability.ts";
+import { createListeners, type Engine } from "../store/engine.ts";
+import { migrate } from "../store/migrate.ts";
+import { createPackLarge } from "../store/packs.ts";
+import { tablesOf } from "../store/schema.ts";
+import {
+  type Dialect,
+  insertSql,
+  type Notice,
+  type Row,
+  runSync,
+  type SyncSql,
+  type Verb,
+} from "../store/sql.ts";
 import { createStoreCache, type StoreCache } from "../store/store-cache.ts";
 import { bindVerbs, type StoreOf } from "../store/verb.ts";
-import { createBusyRetry } from "./sqlite-busy-retry.ts";
+import { sqliteDialect } from "./sqlite-dialect.ts";
 import {
+  assertWritable,
+  BUSY_TIMEOUT_MS,
+  connect,
   createDatabaseFile,
-  limitWal,
-  prepareFile,
+  isBusy,
+  PAGE_BYTES,
   readSize,
+  retryWhileBusy,
   vacuum,
   vacuumFormerFile,
 } from "./sqlite-file.ts";
-import { sqliteTableParts } from "./table-parts.ts";
 import { zstd } from "./zstd.ts";
 
-/** The size with the fewest writes for payloads of about 10 KB. */
-const PAGE_BYTES = 8192;
-
 export const dialect: Dialect = {
-  forUpdate: "",
-  skipLocked: "",
-  TEXT: "TEXT",
-  BLOB: "BLOB",
-  CLUSTERED: "WITHOUT ROWID",
-  indexOf: "instr",
-  randomId: "lower(hex(randomblob(16)))",
-  timeline: undefined,
-  columns: "SELECT name FROM pragma_table_info(?)",
-  tableParts: sqliteTableParts,
-  migrationLock: undefined, // BEGIN IMMEDIATE is the lock
+  ...sqliteDialect,
   maxParams: 32_766,
   maxBlob: Number.MAX_SAFE_INTEGER,
   pageBytes: PAGE_BYTES,
@@ -70,59 +64,6 @@ export interface SqliteOptions {
   cache?: StoreCache;
 }
 
-/** How long SQLite itself waits for a lock, which blocks the thread. After this time, verbs are retried. */
-const BLOCKING_WAIT_MS = 25;
-
-/** SQLite's name of a database without a file. */
-const IN_MEMORY = ":memory:";
-
-/** Opens or creates the file, with settings that survive a power failure. */
-export function connect(
-  file: string,
-  { busyTimeoutMs = 10_000 }: SqliteOptions = {},
-): Database.Database {
-  if (file !== IN_MEMORY) {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    restrictPermissions(file);
-  }
-  const db = new Database(file, { timeout: Math.min(BLOCKING_WAIT_MS, busyTimeoutMs) });
-  db.pragma(`page_size = ${PAGE_BYTES}`);
-  // If two processes create the file, one of them fails with SQLITE_BUSY, despite the timeout.
-  retryWhileBusy(() => {
-    prepareFile(db);
-    db.pragma("journal_mode = WAL");
-  }, busyTimeoutMs);
-  db.pragma("synchronous = FULL");
-  db.pragma("cache_size = -16000");
-  limitWal(db);
-  return db;
-}
-
-/**
- * Makes the file and its WAL accessible to their owner only. SQLite copies the mode to files that it
- * creates.
- */
-export function restrictPermissions(file: string): void {
-  try {
-    // Only creates the file (`wx`): closing an existing file would release the locks of this process on it.
-    closeSync(openSync(file, "wx", 0o600));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
-  for (const path of [file, `${file}-wal`, `${file}-shm`]) {
-    const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
-    try {
-      if (mode & 0o077) chmodSync(path, 0o600);
-    } catch (error) {
-      // The file belongs to another user: its mode stays.
-      if (!["EPERM", "ENOENT"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
-    }
-  }
-}
-
-export const isBusy = (error: unknown): boolean =>
-  error instanceof Database.SqliteError && error.code.startsWith("SQLITE_BUSY");
-
 /** Undefined if the error is not about the file or its disk. */
 function toUnavailable(file: string, error: unknown): StorageUnavailable | undefined {
   if (!(error instanceof Database.SqliteError)) return undefined;
@@ -136,35 +77,13 @@ function toUnavailable(file: string, error: unknown): StorageUnavailable | undef
     : undefined;
 }
 
-/** Blocks the thread between the attempts; used only before the hub serves requests. */
-export function retryWhileBusy(work: () => void, timeoutMs: number): void {
-  const deadline = performance.now() + timeoutMs;
-  const clock = new Int32Array(new SharedArrayBuffer(4));
-  for (;;) {
-    try {
-      work();
-      return;
-    } catch (error) {
-      if (!isBusy(error) || performance.now() >= deadline) throw error;
-    }
-    Atomics.wait(clock, 0, 0, 5);
-  }
-}
-
-/**
- * Throws SQLITE_READONLY if the file cannot be written, for example because it belongs to another user: SQLite
- * opens such a file without an error. Nothing is written.
- */
-const assertWritable = (db: Database.Database): void =>
-  void db.exec("BEGIN IMMEDIATE; DELETE FROM schema_version WHERE id < 0; ROLLBACK");
-
 export function openSqlite<Definition extends object>(
   definition: Definition,
   file: string,
   options: SqliteOptions = {},
 ): StoreOf<Definition> & Engine {
   const {
-    busyTimeoutMs = 10_000,
+    busyTimeoutMs = BUSY_TIMEOUT_MS,
     mayCreate,
     vacuum: vacuumed,
     outages = { onFailure() {}, onSuccess() {} },
@@ -258,6 +177,88 @@ export function openSqlite<Definition extends object>(
       for (const queue of [reading, writing]) queue.rejectAll(new Error("The store was closed."));
       statements.clear();
       db.close();
+    },
+  };
+}
+
+interface WaitingCall {
+  attempt: () => void;
+  reject: (error: unknown) => void;
+  /** The deadline. */
+  until: number;
+}
+
+const RETRY_MS = 50;
+
+/**
+ * While the database is locked, retries a call until its timeout, without blocking the event loop. Later
+ * calls wait in a queue, so that their order is kept and only the first one is retried.
+ */
+export function createBusyRetry({
+  timeoutMs,
+  isBusy,
+  onSuccess = () => {},
+  toError = (error) => error,
+}: {
+  timeoutMs: number;
+  isBusy: (error: unknown) => boolean;
+  onSuccess?: () => void;
+  /** Converts an error to the one that the caller gets. */
+  toError?: (error: unknown) => unknown;
+}) {
+  let waiting: WaitingCall[] = [];
+  let timer: NodeJS.Timeout | undefined;
+
+  const retryFirst = () => {
+    timer = undefined;
+    const [first] = waiting;
+    if (!first) return;
+    try {
+      first.attempt();
+      waiting.shift();
+    } catch (error) {
+      if (!isBusy(error)) {
+        waiting.shift();
+        first.reject(toError(error));
+      } else {
+        const now = performance.now();
+        for (const { reject } of waiting.filter(({ until }) => until <= now))
+          reject(toError(error));
+        waiting = waiting.filter(({ until }) => until > now);
+        return scheduleRetry(RETRY_MS);
+      }
+    }
+    scheduleRetry(0);
+  };
+  const scheduleRetry = (ms: number) => {
+    if (waiting.length > 0) timer ??= setTimeout(retryFirst, ms);
+  };
+
+  return {
+    run<Result>(work: () => Result): Promise<Result> {
+      return new Promise((resolve, reject) => {
+        if (waiting.length === 0) {
+          try {
+            resolve(work());
+            return onSuccess();
+          } catch (error) {
+            if (!isBusy(error) || timeoutMs <= 0) return reject(toError(error));
+          }
+        }
+        const until = performance.now() + timeoutMs;
+        const attempt = () => {
+          resolve(work());
+          onSuccess();
+        };
+        waiting.push({ attempt, reject, until });
+        scheduleRetry(RETRY_MS);
+      });
+    },
+
+    rejectAll(error: Error): void {
+      clearTimeout(timer);
+      for (const { reject } of waiting) reject(error);
+      waiting = [];
     },
   };
 }

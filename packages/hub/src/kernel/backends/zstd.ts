@@ -7,8 +7,8 @@ import {
   zstdDecompress,
   zstdDecompressSync,
 } from "node:zlib";
-import type { Codec } from "../store/codec.ts";
 import { FULL_BYTES } from "../store/packs.ts";
+import type { Codec } from "../store/sql.ts";
 
 /**
  * A fast level: a pack shrinks to a tenth, in much less time than it takes to write the uncompressed

@@ -5,7 +5,7 @@ import type { Denied } from "../access/authorizer.ts";
 import { MAX_PROBLEMS } from "../lib/limits.ts";
 import { PROBLEM_TYPE, type Problem, problem } from "../lib/problem.ts";
 import { RequestError, type RequestErrorCode, validationError } from "../lib/request-error.ts";
-import { RETRY_AFTER_S } from "../store/storage-unavailable.ts";
+import { RETRY_AFTER_S } from "../store/availability.ts";
 
 export const problemResponse = (
   status: number,

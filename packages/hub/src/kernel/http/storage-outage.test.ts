@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createHttpApp } from "../../operations/http-app.ts";
-import { StorageUnavailable } from "../store/storage-unavailable.ts";
+import { StorageUnavailable } from "../store/availability.ts";
 
 const createFailingApp = (error: Error) => {
   const errors: unknown[] = [];

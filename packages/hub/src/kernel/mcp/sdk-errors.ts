@@ -2,7 +2,7 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { messageWithField, RequestError } from "../lib/request-error.ts";
-import { isStorageUnavailable, unavailableDetail } from "../store/storage-unavailable.ts";
+import { isStorageUnavailable, unavailableDetail } from "../store/availability.ts";
 import { paramsError } from "./argument-error.ts";
 
 /** The message for unexpected errors, which hides their cause from clients. */

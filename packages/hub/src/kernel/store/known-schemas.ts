@@ -1,7 +1,11 @@
 /**
- * The databases that were made before migrations had checksums: by each state of the main branch until 19
- * November 2026, and by upgrades between them. Later databases have checksums, so these lists do not grow.
+ * Identifies the schema of a database that has no checksums of migrations. Such databases were made by each state
+ * of the main branch until 19 November 2026, and by upgrades between them. Later databases have checksums, so the
+ * lists do not grow.
  */
+import { migrations } from "./migrations.ts";
+import type { Migration, Table } from "./schema.ts";
+import { type Dialect, query, type Verb } from "./sql.ts";
 
 interface KnownSchema {
   /** The database contains this many migrations from the start of the list. */
@@ -10,8 +14,8 @@ interface KnownSchema {
   also?: readonly string[];
 }
 
-/** By the fingerprint of the schema; see schema-fingerprint.ts. */
-export const knownSchemas: Readonly<Record<string, KnownSchema>> = {
+/** By the fingerprint of the schema. */
+const knownSchemas: Readonly<Record<string, KnownSchema>> = {
   // SQLite and Durable Objects.
   b5569cbf: { first: 1 },
   c1c693b4: { first: 3 },
@@ -80,7 +84,79 @@ export const knownSchemas: Readonly<Record<string, KnownSchema>> = {
 };
 
 /** Columns that were added to a migration that databases contained already. They are added first. */
-export const missingColumns = [
+const missingColumns = [
   // Databases that were created on 15 November before 06:41.
   { table: "installations", column: "version", type: "BIGINT NOT NULL DEFAULT 0" },
 ];
+
+/** A short hash against accidental changes: FNV-1a, as eight hexadecimal digits. */
+export function shortHash(text: string): string {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1)
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  return (hash >>> 0).toString(16).padStart(8, "0");
+}
+
+export const collapseSpace = (sql: string): string => sql.replaceAll(/\s+/g, " ").trim();
+
+const CREATE = /^CREATE (?:UNIQUE )?(TABLE|INDEX) (\w+)/;
+
+/** The tables or indexes that any migration has created, or that these tables have. */
+function namesOf(kind: "TABLE" | "INDEX", tables: readonly Table[]): Set<string> {
+  const created = migrations.flatMap(({ statements }) =>
+    statements.flatMap((statement) => {
+      const [, created, name] = CREATE.exec(statement) ?? [];
+      return created === kind && name !== undefined ? [name] : [];
+    }),
+  );
+  const declared = tables.flatMap(({ name, indexes = {} }) =>
+    kind === "TABLE" ? [name] : Object.keys(indexes),
+  );
+  return new Set([...created, ...declared]);
+}
+
+/**
+ * The columns, keys and indexes of our tables, sorted. Omits what queries do not depend on: the order of
+ * columns, their defaults, and the tables and indexes of other programs.
+ */
+export function* describeSchema(
+  dialect: Pick<Dialect, "tableParts">,
+  tables: readonly Table[] = [],
+): Verb<string[]> {
+  const indexes = namesOf("INDEX", tables);
+  const parts: string[] = [];
+  for (const table of namesOf("TABLE", tables))
+    for (const { part } of yield* query<{ part: string }>(dialect.tableParts, [table])) {
+      const index = CREATE.exec(part)?.[2];
+      // PostgreSQL adds the name of the schema to the name of the table.
+      if (index === undefined || indexes.has(index))
+        parts.push(`${table}: ${collapseSpace(part).replace(/ ON .*\.(?=\w+ USING )/, " ON ")}`);
+    }
+  return parts.sort();
+}
+
+const fingerprintOf = (schema: readonly string[]): string => shortHash(schema.join("\n"));
+
+/**
+ * Returns the migrations that a database without checksums contains; undefined if its schema is unknown. First
+ * adds the columns that the database may lack.
+ */
+export function* identify(
+  dialect: Dialect,
+): Verb<{ fingerprint: string; contained: readonly Migration[] | undefined }> {
+  let schema = yield* describeSchema(dialect);
+  const missing = missingColumns.filter(
+    ({ table, column }) =>
+      schema.some((part) => part.startsWith(`${table}: `)) &&
+      !schema.some((part) => part.startsWith(`${table}: ${column} `)),
+  );
+  for (const { table, column, type } of missing)
+    yield* query(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
+  if (missing.length > 0) schema = yield* describeSchema(dialect);
+  const fingerprint = fingerprintOf(schema);
+  const known = knownSchemas[fingerprint];
+  if (known === undefined) return { fingerprint, contained: undefined };
+  const { first: count, also = [] } = known;
+  const contained = migrations.filter(({ name }, index) => index < count || also.includes(name));
+  return { fingerprint, contained };
+}

@@ -2,7 +2,7 @@
  * The migrations before tables were declared as data (schema.ts). Only databases of that time need them, and
  * contain their checksums: do not change this file. New migrations are in migrations.ts.
  */
-import type { Migration } from "./migration.ts";
+import type { Migration } from "./schema.ts";
 import { insert, query, type Verb } from "./sql.ts";
 
 export const legacyMigrations: readonly Migration[] = [

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { createListeners } from "./listeners.ts";
+import { createListeners } from "./engine.ts";
 import type { Notice } from "./sql.ts";
 
 const notice: Notice = { topic: "events", tenant: "acme", seq: 1 };

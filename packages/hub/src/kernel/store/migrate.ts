@@ -4,15 +4,25 @@
  * checksum of each migration that it contains. One without checksums is identified by the fingerprint of its
  * schema. Any other database is refused, and not changed. See docs/decisions/0031-migrations-have-checksums.md.
  */
-
-import { knownSchemas, missingColumns } from "./known-schemas.ts";
-import type { Migration } from "./migration.ts";
+import { collapseSpace, identify, shortHash } from "./known-schemas.ts";
+import { renameLegacyTables } from "./legacy-tables.ts";
 import { migrations } from "./migrations.ts";
-import { renameLegacyTables } from "./rename-legacy-tables.ts";
-import { createStatements, type Keywords, type Table } from "./schema.ts";
-import { collapseSpace, describeSchema, fingerprintOf, shortHash } from "./schema-fingerprint.ts";
-import { SchemaRefused } from "./schema-refused.ts";
+import { createStatements, type Keywords, type Migration, type Table } from "./schema.ts";
 import { type Dialect, first, insert, query, readColumns, type Verb } from "./sql.ts";
+
+/** The hub does not migrate the database, and has not changed it. The message contains the fix. */
+export class SchemaRefused extends Error {
+  readonly code:
+    | "no_schema"
+    | "foreign_table"
+    | "database_too_new"
+    | "migration_differs"
+    | "unknown_schema";
+  constructor(code: SchemaRefused["code"], message: string) {
+    super(`${message} The database is unchanged.`);
+    this.code = code;
+  }
+}
 
 interface StoredChecksum {
   name: string;
@@ -53,7 +63,7 @@ export function* migrate(
       ? migrations
       : stored.length > 0
         ? migrations.slice(0, stored.length)
-        : yield* identify(dialect);
+        : yield* identifyOrRefuse(dialect);
   const due = migrations.filter((migration) => !contained.includes(migration));
   if (due.length > 0)
     yield* renameLegacyTables(
@@ -125,24 +135,13 @@ function assertSame(stored: readonly StoredChecksum[]): void {
 }
 
 /** Returns the migrations that a database without checksums contains. */
-function* identify(dialect: Dialect): Verb<readonly Migration[]> {
-  let schema = yield* describeSchema(dialect);
-  const missing = missingColumns.filter(
-    ({ table, column }) =>
-      schema.some((part) => part.startsWith(`${table}: `)) &&
-      !schema.some((part) => part.startsWith(`${table}: ${column} `)),
-  );
-  for (const { table, column, type } of missing)
-    yield* query(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
-  if (missing.length > 0) schema = yield* describeSchema(dialect);
-  const fingerprint = fingerprintOf(schema);
-  const known = knownSchemas[fingerprint];
-  if (known === undefined)
+function* identifyOrRefuse(dialect: Dialect): Verb<readonly Migration[]> {
+  const { fingerprint, contained } = yield* identify(dialect);
+  if (contained === undefined)
     throw new SchemaRefused(
       "unknown_schema",
       `The schema ${fingerprint} of the database is not one that Signalbox has made: a table, a column or an index was changed, or the database was restored incompletely. ` +
         "Undo the change, restore a backup (docs/deploy.md), or point the hub at another database.",
     );
-  const { first: count, also = [] } = known;
-  return migrations.filter(({ name }, index) => index < count || also.includes(name));
+  return contained;
 }

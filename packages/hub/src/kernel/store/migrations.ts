@@ -5,6 +5,6 @@
  * `migration-checksums.txt`; see migrate.ts.
  */
 import { legacyMigrations } from "./legacy-migrations.ts";
-import type { Migration } from "./migration.ts";
+import type { Migration } from "./schema.ts";
 
 export const migrations: readonly Migration[] = [...legacyMigrations];

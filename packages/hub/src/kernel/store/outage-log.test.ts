@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
 import { createTestTimers } from "../lib/test-timers.ts";
-import { createOutageLog } from "./outage-log.ts";
-import { StorageDamaged } from "./storage-unavailable.ts";
+import { createOutageLog, StorageDamaged } from "./availability.ts";
 
 const READ = { writes: false };
 const WRITE = { writes: true };

@@ -1,7 +1,6 @@
 import { concat, utf8 } from "../lib/bytes.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
-import type { Codec } from "./codec.ts";
-import type { Dialect, Value } from "./sql.ts";
+import type { Codec, Dialect, Value } from "./sql.ts";
 
 export const PACK_COLUMNS = ["tenant_id", "seq", "part", "codec", "events", "body"];
 

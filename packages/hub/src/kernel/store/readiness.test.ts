@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { systemTimers } from "../../hosts/node/ports.ts";
-import { createReadiness } from "./readiness.ts";
+import { createReadiness } from "./availability.ts";
 
 function setUp(options: { timeoutMs?: number } = {}) {
   const state = {

@@ -2,7 +2,7 @@
  * Declares tables as data. From it come the statements that create them, the types of their rows, their lists
  * of columns, and the export and deletion of a tenant. The `tables.ts` of a capability has its tables.
  */
-import type { Dialect, Value } from "./sql.ts";
+import type { Dialect, Value, Verb } from "./sql.ts";
 
 type SqlType = "TEXT" | "BIGINT" | "SMALLINT" | "INTEGER" | "BLOB";
 
@@ -200,4 +200,15 @@ export function createStatements(
         `CREATE ${unique ? "UNIQUE " : ""}INDEX ${index} ON ${name} (${on.join(", ")})${where ? ` WHERE ${where}` : ""}`,
     ),
   ];
+}
+
+/** A change of the schema; see migrations.ts. */
+export interface Migration {
+  name: string;
+  /** `TEXT`, `BLOB` and `CLUSTERED` are replaced by the engine's keywords; see `Dialect`. */
+  statements: readonly string[];
+  /** Skipped by engines without `CLUSTERED` tables. */
+  onlyClustered?: true;
+  /** Fills the new tables, after the statements. */
+  fill?: () => Verb<void>;
 }

@@ -1,5 +1,3 @@
-import type { Codec } from "./codec.ts";
-
 export type Value = string | number | null | Uint8Array;
 export type Row = Record<string, unknown>;
 
@@ -57,6 +55,19 @@ export type Notice =
   | { topic: "tenant_deleted"; tenant: string }
   /** Notices may have been lost. Listeners must query the store for changes. */
   | { topic: "gap" };
+
+/** Compresses stored payloads. */
+export interface Codec {
+  name: string;
+  /** The result shares no memory with the argument. */
+  encode(bytes: Uint8Array): Uint8Array;
+  /** Encodes a large payload in another thread. */
+  encodeLarge(bytes: Uint8Array): Promise<Uint8Array>;
+  /** `maxSize` is the size of the output buffer: the result has at most so many bytes. */
+  decode(bytes: Uint8Array, maxSize: number): Uint8Array;
+  /** Decodes a large payload in another thread. */
+  decodeLarge(bytes: Uint8Array, maxSize: number): Promise<Uint8Array>;
+}
 
 /** The differences between the engines. All other SQL uses their common subset. */
 export interface Dialect {
@@ -214,3 +225,55 @@ export function* keyRows(
   for (const chunk of chunks(keys, maxParams / width))
     yield { values: `${row},`.repeat(chunk.length).slice(0, -1), params: chunk.flat() };
 }
+
+/** The interface of a synchronous SQLite: better-sqlite3 or Durable Object storage. */
+export interface SyncSql {
+  query(sql: string, params: readonly Value[]): Row[];
+  insert(insert: Insert): void;
+}
+
+/** Runs all operations of a verb, and adds its notices to `notices`. The caller manages the transaction. */
+export function runSync<Result>(sql: SyncSql, verb: Verb<Result>, notices: Notice[]): Result {
+  let rows: Row[] = [];
+  for (;;) {
+    const { done, value } = verb.next(rows);
+    if (done) return value;
+    rows = perform(sql, value, notices);
+  }
+}
+
+const NO_ROWS: Row[] = [];
+
+function perform(sql: SyncSql, operation: Operation, notices: Notice[]): Row[] {
+  switch (operation.kind) {
+    case "query":
+    case "execute":
+      return sql.query(operation.sql, operation.params);
+    case "insert":
+      sql.insert(operation);
+      return NO_ROWS;
+    case "notify":
+      notices.push(operation.notice);
+      return NO_ROWS;
+    case "all":
+      return operation.operations.map((inner) => perform(sql, inner, notices)) as unknown as Row[];
+  }
+}
+
+/** Caches the text of the last insert, by its list of columns, which is usually a constant. */
+const texts = new WeakMap<readonly string[], { table: string; conflict: string; text: string }>();
+
+/**
+ * Returns a statement that inserts one row. Executing it once per row is the fastest method on a
+ * synchronous engine.
+ */
+export function insertSql({ table, columns, onConflict: conflict = "" }: Insert): string {
+  const cached = texts.get(columns);
+  if (cached?.table === table && cached.conflict === conflict) return cached.text;
+  const text = `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")}) ${conflict}`;
+  texts.set(columns, { table, conflict, text });
+  return text;
+}
+
+/** Removes NUL characters, which PostgreSQL rejects in texts. A server may return them. */
+export const storableText = (text: string): string => text.replaceAll("\0", "");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { StorageUnavailable } from "./availability.ts";
 import { execute, type Reads } from "./sql.ts";
-import { StorageUnavailable } from "./storage-unavailable.ts";
 import { bindVerbs, type VerbContext, writeThenRead } from "./verb.ts";
 
 /** Binds one verb: a write that is followed by two reads. */

@@ -3,9 +3,9 @@
  * it writes. The type of the store is inferred from these declarations; see store.ts in the root folder.
  */
 import type { MaybePromise } from "../lib/maybe-promise.ts";
+import { isStorageUnavailable } from "./availability.ts";
 import type { Table } from "./schema.ts";
 import type { Dialect, Reads, Verb } from "./sql.ts";
-import { isStorageUnavailable } from "./storage-unavailable.ts";
 import type { StoreCache } from "./store-cache.ts";
 
 /**
@@ -21,6 +21,13 @@ export interface VerbContext {
   /** All tables of the database. */
   tables: readonly Table[];
   cache: StoreCache;
+}
+
+/** The result of a verb that lists rows. */
+export interface Page<Item, Cursor = number> {
+  items: Item[];
+  /** The cursor of the next page; null on the last page. Any page may have fewer items than `limit`. */
+  next: Cursor | null;
 }
 
 /** How a backend runs verbs. */

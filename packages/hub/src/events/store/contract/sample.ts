@@ -1,5 +1,5 @@
 import { createIds } from "../../../kernel/lib/ids.ts";
-import type { Page } from "../../../kernel/store/page.ts";
+import type { Page } from "../../../kernel/store/verb.ts";
 import type { Store } from "../../../store.ts";
 import type { AppendRequest, AppendResult, EventRow, NewEvent, StalePlan } from "../../model.ts";
 

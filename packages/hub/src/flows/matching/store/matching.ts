@@ -6,7 +6,6 @@
 import type { StalePlan } from "../../../events/model.ts";
 import { appendToLog } from "../../../events/store/append-events.ts";
 import { notifyChanged } from "../../../events/store/claim-events.ts";
-import { lockTenants, type TenantHead } from "../../../kernel/store/lock-tenants.ts";
 import {
   type Dialect,
   execute,
@@ -21,6 +20,7 @@ import {
 } from "../../../kernel/store/sql.ts";
 import { read, write } from "../../../kernel/store/verb.ts";
 import { countEnded, type EndedRun } from "../../runs/store/end-runs.ts";
+import { lockTenants, type TenantHead } from "../../../tenants/lock-tenants.ts";
 import { updateEventStatus } from "../../runs/store/run-events.ts";
 import type {
   ClaimedMatching,

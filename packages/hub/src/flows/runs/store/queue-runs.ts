@@ -2,7 +2,6 @@
 
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { writeJson } from "@signalbox/rules/large-json.ts";
-import { lockOrCreateTenants } from "../../../kernel/store/lock-tenants.ts";
 import {
   type Dialect,
   execute,
@@ -15,6 +14,7 @@ import {
 } from "../../../kernel/store/sql.ts";
 import type { StoreCache } from "../../../kernel/store/store-cache.ts";
 import { read, write } from "../../../kernel/store/verb.ts";
+import { lockOrCreateTenants } from "../../../tenants/lock-tenants.ts";
 import type { LoopGuard } from "../../matching/store/breakers.ts";
 import type {
   ClaimedRun,

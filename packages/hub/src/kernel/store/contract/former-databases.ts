@@ -7,11 +7,12 @@ import postgresCd926100 from "../../../../../../test/fixtures/former-databases/c
 import sqliteCd926100 from "../../../../../../test/fixtures/former-databases/cd926100.sqlite.sql?raw";
 import { allEvents } from "../../../events/store/contract/sample.ts";
 import { storeDefinition } from "../../../store.ts";
-import { postgresTableParts, sqliteTableParts } from "../../backends/table-parts.ts";
+import { dialect as postgresDialect } from "../../backends/postgres-pipeline.ts";
+import { sqliteDialect } from "../../backends/sqlite-dialect.ts";
+import { describeSchema } from "../known-schemas.ts";
 import { checksumOf, translate } from "../migrate.ts";
 import { migrations } from "../migrations.ts";
 import { tablesOf } from "../schema.ts";
-import { describeSchema } from "../schema-fingerprint.ts";
 import type { It, Subject } from "./subject.ts";
 
 /** By the commit that made them; see test/fixtures/former-databases/README.md. */
@@ -38,7 +39,7 @@ const DEFAULTS = {
 
 /** The schema as the engine reports it. */
 async function schemaOf({ store, sql }: Pick<Subject, "store" | "sql">): Promise<string[]> {
-  const tableParts = store.backend === "postgres" ? postgresTableParts : sqliteTableParts;
+  const { tableParts } = store.backend === "postgres" ? postgresDialect : sqliteDialect;
   const verb = describeSchema({ tableParts }, tablesOf(storeDefinition));
   let step = verb.next([]);
   while (!step.done) {

@@ -2,7 +2,7 @@
  * A transaction that changes a tenant's log locks the tenant's row until the commit. Rows are locked
  * in the order of their ids, so that two transactions cannot deadlock.
  */
-import { type Dialect, inLists, insert, query, type Verb } from "./sql.ts";
+import { type Dialect, inLists, insert, query, type Verb } from "../kernel/store/sql.ts";
 
 export interface TenantHead {
   id: string;

@@ -1,3 +1,4 @@
+/** Tables of the legacy systems whose database the hub may get. */
 import { normalizeColumnName } from "@signalbox/rules/normalize-column-name.ts";
 import { type Dialect, query, readColumns, type Verb } from "./sql.ts";
 
