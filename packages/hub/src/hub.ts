@@ -13,7 +13,7 @@ import { createEventsPart } from "./events/part.ts";
 import { createMatchingPart } from "./flows/matching/part.ts";
 import { createFlowsPart, migrateFlows } from "./flows/part.ts";
 import { createGithubPart } from "./github/part.ts";
-import { type BodyBudget, createBodyBudget } from "./kernel/http/body-budget.ts";
+import { type BodyBudget, createBodyBudget } from "./kernel/http/byte-budgets.ts";
 import type { Rejection } from "./kernel/http/ingest-outcome.ts";
 import { createMcpPart } from "./mcp/part.ts";
 import { createOAuthPart } from "./oauth/part.ts";

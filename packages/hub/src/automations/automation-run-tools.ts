@@ -2,7 +2,7 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { RUN_STATUSES, type Step } from "../flows/runs/model.ts";
-import { onlyTenant } from "../kernel/access/only-tenant.ts";
+import { onlyTenant } from "../kernel/access/authorizer.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import {
   fitItems,

@@ -2,7 +2,7 @@
 import { nextTick } from "@signalbox/rules/flows/cron.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import { onlyTenant } from "../kernel/access/only-tenant.ts";
+import { onlyTenant } from "../kernel/access/authorizer.ts";
 import { largestFitting } from "../kernel/lib/largest-fitting.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import { fitItems, max_bytes, nextPageNote, resultBytes } from "../kernel/mcp/result-budget.ts";

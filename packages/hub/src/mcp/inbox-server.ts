@@ -12,7 +12,7 @@ import {
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { type Access, type Authorizer, narrowTo, roleHint } from "../kernel/access/authorizer.ts";
 import { type DescribeTenantChoice, TENANT_CHOICE } from "../kernel/access/tenant-choice.ts";
-import type { ReserveBytes } from "../kernel/http/response-budget.ts";
+import type { ReserveBytes } from "../kernel/http/byte-budgets.ts";
 import type { BodyLimits } from "../kernel/lib/limits.ts";
 import { messageWithField, RequestError } from "../kernel/lib/request-error.ts";
 import { batchOf } from "../kernel/mcp/batch.ts";

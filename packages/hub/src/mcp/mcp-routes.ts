@@ -1,8 +1,10 @@
 /** The routes of the MCP servers. They require a token, and reject requests from web pages of other origins. */
 import type { Context, Hono } from "hono";
 import type { AppServers } from "../flows/tools/app-server.ts";
-import type { AuthorizeRequest } from "../kernel/access/authorize-request.ts";
-import { createAuthorizedHandlers } from "../kernel/access/authorized-handlers.ts";
+import {
+  type AuthorizeRequest,
+  createAuthorizedHandlers,
+} from "../kernel/access/authorize-request.ts";
 import { MAX_DISCARDED_BYTES } from "../kernel/lib/limits.ts";
 import type { InboxServer } from "./inbox-server.ts";
 

@@ -2,8 +2,7 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import type { Context, Hono } from "hono";
 import { baseUrl } from "../kernel/access/authorize-request.ts";
-import { readJson, TOO_LARGE, tooLargeMessage } from "../kernel/http/read-json.ts";
-import { readText } from "../kernel/http/read-text.ts";
+import { readJson, readText, TOO_LARGE, tooLargeMessage } from "../kernel/http/read-json.ts";
 import { messageWithField, RequestError } from "../kernel/lib/request-error.ts";
 import type { Store } from "../store.ts";
 import type { Clients } from "./clients.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Token } from "../kernel/access/token.ts";
+import type { Token } from "../kernel/access/scopes.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { OAuthGrant } from "./model.ts";
 import { oauthGrantRoutes } from "./oauth-grant-routes.ts";

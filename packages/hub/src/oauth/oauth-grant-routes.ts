@@ -5,11 +5,9 @@
 import { grantCursors, oauthGrantApi, type oauthGrantView } from "@signalbox/contract/tokens.ts";
 import type { z } from "zod";
 import { type Access, allows } from "../kernel/access/authorizer.ts";
-import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
-import { EVERY_TENANT } from "../kernel/access/scopes.ts";
-import { iso, isoOrNull, page } from "../kernel/http/paging.ts";
+import { EVERY_TENANT, type TokenLookup } from "../kernel/access/scopes.ts";
+import { iso, isoOrNull, page, visiblePage } from "../kernel/http/paging.ts";
 import { implement, type Route } from "../kernel/http/route.ts";
-import { visiblePage } from "../kernel/http/visible-page.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Store } from "../store.ts";
 import type { OAuthGrant } from "./model.ts";

@@ -1,8 +1,7 @@
 /** The HTML pages of the authorization server. They need no script, and cannot be framed. */
 
 import type { Scope } from "../kernel/access/scopes.ts";
-import { escapeHtml } from "../kernel/http/html-page.ts";
-import { page } from "../kernel/http/message-page.ts";
+import { escapeHtml, page } from "../kernel/http/html-page.ts";
 
 const SCOPE_DESCRIPTIONS: Record<Scope, string> = {
   "inbox:read": "Read the events of the inbox",

@@ -9,10 +9,13 @@ import type { Context, Hono } from "hono";
 import { isMcpServer } from "../kernel/access/audience.ts";
 import { type AuthorizeRequest, baseUrl } from "../kernel/access/authorize-request.ts";
 import { allows, Denied } from "../kernel/access/authorizer.ts";
-import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
-import { type GrantedToken, scopesIn } from "../kernel/access/granted-scopes.ts";
-import { EVERY_TENANT } from "../kernel/access/scopes.ts";
-import { messagePage, reopenPage } from "../kernel/http/message-page.ts";
+import {
+  EVERY_TENANT,
+  type GrantedToken,
+  scopesIn,
+  type TokenLookup,
+} from "../kernel/access/scopes.ts";
+import { messagePage, reopenPage } from "../kernel/http/html-page.ts";
 import { deniedResponse } from "../kernel/http/problem-response.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
 import type { Store } from "../store.ts";

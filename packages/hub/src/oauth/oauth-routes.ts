@@ -1,7 +1,6 @@
 /** The OAuth authorization server for MCP clients: metadata, endpoints and pages. */
 import type { Hono } from "hono";
-import type { TrustedProxy } from "../kernel/http/addresses.ts";
-import { addressOf } from "../kernel/http/peer-address.ts";
+import { addressOf, type TrustedProxy } from "../kernel/http/addresses.ts";
 import { createRateLimit } from "../kernel/http/rate-limit.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
 import type { WebFetch } from "../kernel/lib/web-fetch.ts";

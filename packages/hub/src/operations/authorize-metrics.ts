@@ -2,9 +2,7 @@
 
 import type { AuthorizeRequest } from "../kernel/access/authorize-request.ts";
 import { Denied } from "../kernel/access/authorizer.ts";
-import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
-import type { Scope } from "../kernel/access/scopes.ts";
-import { EVERY_TENANT } from "../kernel/access/scopes.ts";
+import { EVERY_TENANT, type Scope, type TokenLookup } from "../kernel/access/scopes.ts";
 
 const METRICS_SCOPE: Scope = "metrics:read";
 

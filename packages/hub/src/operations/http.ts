@@ -7,7 +7,6 @@ import { WEBHOOKS } from "../events/admit/receive-request.ts";
 import type { Inbox } from "../events/inbox/inbox.ts";
 import { parameterSchemas } from "../flows/editing/node-type-routes.ts";
 import { limitConcurrency } from "../kernel/http/concurrency-limit.ts";
-import { addOpenApiRoute } from "../kernel/http/openapi.ts";
 import { mountRoutes } from "../kernel/http/route.ts";
 import type { Kernel, Part } from "../part.ts";
 import type { PeopleService } from "../people/part.ts";
@@ -15,6 +14,7 @@ import type { Store } from "../store.ts";
 import type { TokensPart } from "../tokens/part.ts";
 import { createAuthorizeMetrics } from "./authorize-metrics.ts";
 import { type AppOptions, createHttpApp } from "./http-app.ts";
+import { addOpenApiRoute } from "./openapi.ts";
 
 export interface HttpOptions extends Pick<AppOptions, "checkReady"> {
   parts: readonly Part[];

@@ -1,10 +1,10 @@
 /** What operators need: settings, statistics, the size of the database, and the addresses of the hub. */
 import { commandRefusal } from "../connections/command.ts";
 import { WEBHOOKS } from "../events/admit/receive-request.ts";
-import { type GetHubInfo, hubInfoRoute } from "../kernel/http/hub-info.ts";
 import { partsOf } from "../kernel/store/engine.ts";
 import type { Kernel, Part } from "../part.ts";
 import type { TokensPart } from "../tokens/part.ts";
+import { type GetHubInfo, hubInfoRoute } from "../tokens/session-routes.ts";
 import { settingsRoutes } from "./settings-routes.ts";
 import { statsRoutes } from "./stats-routes.ts";
 import { storageRoutes } from "./storage-routes.ts";

@@ -1,8 +1,8 @@
 /** Lists the settings with which the hub was started. */
 import { settingApi, type settingView } from "@signalbox/contract/settings.ts";
 import type { z } from "zod";
-import { assertForAllTenants } from "../kernel/access/for-all-tenants.ts";
-import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
+import { assertForAllTenants } from "../kernel/access/authorizer.ts";
+import type { TokenLookup } from "../kernel/access/scopes.ts";
 import { implement, type Route } from "../kernel/http/route.ts";
 export type EffectiveSetting = z.output<typeof settingView>;
 

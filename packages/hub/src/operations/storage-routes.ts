@@ -1,7 +1,7 @@
 /** The size of the database, as its engine reports it. */
 import { storageApi } from "@signalbox/contract/stats.ts";
-import { assertForAllTenants } from "../kernel/access/for-all-tenants.ts";
-import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
+import { assertForAllTenants } from "../kernel/access/authorizer.ts";
+import type { TokenLookup } from "../kernel/access/scopes.ts";
 import { implement, type Route } from "../kernel/http/route.ts";
 import type { Store } from "../store.ts";
 

@@ -6,19 +6,23 @@
 import { signInApi } from "@signalbox/contract/session.ts";
 import type { Hono } from "hono";
 import { baseUrl } from "../kernel/access/authorize-request.ts";
-import { createSessionCookie } from "../kernel/access/session-cookie.ts";
-import { createCookie } from "../kernel/http/cookie.ts";
+import { createCookie, createSessionCookie } from "../kernel/http/cookie.ts";
 import type { HostCheck } from "../kernel/http/host-check.ts";
-import { createNonce, escapeHtml, pageHeaders, STATIC_POLICY } from "../kernel/http/html-page.ts";
-import { reopenPage } from "../kernel/http/message-page.ts";
+import {
+  createNonce,
+  escapeHtml,
+  pageHeaders,
+  reopenPage,
+  STATIC_POLICY,
+} from "../kernel/http/html-page.ts";
 import { deniedResponse } from "../kernel/http/problem-response.ts";
-import { returnPath } from "../kernel/http/return-path.ts";
 import type { Log } from "../kernel/lib/log.ts";
 import type { Seal } from "../kernel/lib/seal.ts";
 import type { WebSessions } from "../tokens/web-sessions.ts";
 import type { GithubUsers } from "./github-users.ts";
 import { beginSignIn, PENDING_MS, resumeSignIn } from "./pending-sign-in.ts";
 import type { People } from "./people.ts";
+import { returnPath } from "./return-path.ts";
 
 const PATH = "/auth/github";
 /** The same path as in the earlier Worker, so that its GitHub App needs no change. */

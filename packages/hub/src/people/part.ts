@@ -1,5 +1,5 @@
 /** People: they sign in with GitHub, and their memberships limit their tokens. */
-import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
+import type { TokenLookup } from "../kernel/access/scopes.ts";
 import { avatarOrigins } from "../kernel/http/avatars.ts";
 import type { Kernel, Part } from "../part.ts";
 import type { WebSessions } from "../tokens/web-sessions.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Token } from "../kernel/access/token.ts";
+import type { Token } from "../kernel/access/scopes.ts";
 import type { Person } from "./model.ts";
 import { withPeople } from "./with-people.ts";
 

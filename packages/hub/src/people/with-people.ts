@@ -1,6 +1,5 @@
 /** Looks up tokens with the current roles of their persons. */
-import type { GrantedToken, TokenLookup } from "../kernel/access/granted-scopes.ts";
-import { EVERY_TENANT } from "../kernel/access/scopes.ts";
+import { EVERY_TENANT, type GrantedToken, type TokenLookup } from "../kernel/access/scopes.ts";
 import type { People } from "./people.ts";
 
 /**

@@ -6,8 +6,8 @@ import {
   type redeliveryView,
 } from "@signalbox/contract/redelivery.ts";
 import type { z } from "zod";
-import { assertForAllTenants } from "../kernel/access/for-all-tenants.ts";
-import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
+import { assertForAllTenants } from "../kernel/access/authorizer.ts";
+import type { TokenLookup } from "../kernel/access/scopes.ts";
 import { iso, isoOrNull } from "../kernel/http/paging.ts";
 import { implement, type Route } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { appendEvents, itemAt, START, sampleEvent } from "../events/store/contract/sample.ts";
-import type { Token } from "../kernel/access/token.ts";
+import type { Token } from "../kernel/access/scopes.ts";
 import type { It } from "../kernel/store/contract/subject.ts";
 import type { TokenQuery } from "../tokens/model.ts";
 import type { InstallationUpdate } from "./model.ts";

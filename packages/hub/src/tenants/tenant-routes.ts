@@ -6,9 +6,8 @@ import {
   type tenantView,
 } from "@signalbox/contract/tenants.ts";
 import type { z } from "zod";
-import { assertForAllTenants } from "../kernel/access/for-all-tenants.ts";
-import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
-import { EVERY_TENANT } from "../kernel/access/scopes.ts";
+import { assertForAllTenants } from "../kernel/access/authorizer.ts";
+import { EVERY_TENANT, type TokenLookup } from "../kernel/access/scopes.ts";
 import { iso, isoOrNull, page } from "../kernel/http/paging.ts";
 import { implement, NO_STORE, noSuchTenant, type Route } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";

@@ -3,9 +3,7 @@
  * stored: a copy of the database, or of an old file, grants nothing.
  */
 
-import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
-import { EVERY_TENANT } from "../kernel/access/scopes.ts";
-import type { Token } from "../kernel/access/token.ts";
+import { EVERY_TENANT, type Token, type TokenLookup } from "../kernel/access/scopes.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 
 /** The id of the local token is constant, so that a client keeps its claims when the hub restarts. */

@@ -1,4 +1,4 @@
-import type { Token, TokenKind } from "../kernel/access/token.ts";
+import type { Token, TokenKind } from "../kernel/access/scopes.ts";
 
 export interface TokenQuery {
   /** Default: `token`. */

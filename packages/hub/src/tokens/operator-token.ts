@@ -1,9 +1,7 @@
 /** The operator's tokens: admin tokens for all tenants. */
 
 import { isActive } from "../kernel/access/authorizer.ts";
-import { allows } from "../kernel/access/granted-scopes.ts";
-import { EVERY_TENANT } from "../kernel/access/scopes.ts";
-import type { Token } from "../kernel/access/token.ts";
+import { allows, EVERY_TENANT, type Token } from "../kernel/access/scopes.ts";
 import type { Store } from "../store.ts";
 
 /** The command that creates a token of the operator. */

@@ -4,15 +4,13 @@ import {
   createAuthorizeRequest,
 } from "../kernel/access/authorize-request.ts";
 import { type Authorizer, createAuthorizer } from "../kernel/access/authorizer.ts";
-import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
-import { LOCAL_TENANT } from "../kernel/access/scopes.ts";
+import { LOCAL_TENANT, type TokenLookup } from "../kernel/access/scopes.ts";
 import { createStreamSlots, type StreamSlots } from "../kernel/access/stream-slots.ts";
 import { createTenantChoice, type DescribeTenantChoice } from "../kernel/access/tenant-choice.ts";
-import type { GetHubInfo } from "../kernel/http/hub-info.ts";
 import type { Kernel, Part } from "../part.ts";
 import { createLastUse } from "./last-use.ts";
 import { withLocalToken } from "./local-token.ts";
-import { addSignInRoute, sessionRoutes, signInPath } from "./session-routes.ts";
+import { addSignInRoute, type GetHubInfo, sessionRoutes, signInPath } from "./session-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { createWebSessions, OPERATOR, type WebSessions } from "./web-sessions.ts";
 

@@ -1,14 +1,19 @@
-/** Routes of sessions: sign-in to the web UI by a link with a one-time code, and sign-out. */
-import { sessionApi, type sessionView, signInApi } from "@signalbox/contract/session.ts";
+/** Routes of sessions: sign-in to the web UI by a link with a one-time code, sign-out, and the hub's description. */
+import {
+  hubInfoApi,
+  type hubInfoView,
+  sessionApi,
+  type sessionView,
+  signInApi,
+} from "@signalbox/contract/session.ts";
 import type { Hono } from "hono";
 import type { z } from "zod";
 import { NO_ORIGIN } from "../kernel/access/authorize-request.ts";
 import { Denied, grants } from "../kernel/access/authorizer.ts";
-import type { GrantedToken, TokenLookup } from "../kernel/access/granted-scopes.ts";
-import { createSessionCookie } from "../kernel/access/session-cookie.ts";
+import type { GrantedToken, TokenLookup } from "../kernel/access/scopes.ts";
 import { allowedAvatar } from "../kernel/http/avatars.ts";
+import { createSessionCookie } from "../kernel/http/cookie.ts";
 import type { HostCheck } from "../kernel/http/host-check.ts";
-import type { GetHubInfo } from "../kernel/http/hub-info.ts";
 import { iso, isoOrNull } from "../kernel/http/paging.ts";
 import { deniedResponse, errorResponse } from "../kernel/http/problem-response.ts";
 import { readJson, TOO_LARGE } from "../kernel/http/read-json.ts";
@@ -151,3 +156,11 @@ export function addSignInRoute(app: Hono, { sessions, checkHost, publicUrl }: Si
     }
   });
 }
+
+type HubInfo = z.input<typeof hubInfoView>;
+
+/** `origin` is that of the request; it is used if the hub has no public URL. */
+export type GetHubInfo = (origin: string) => HubInfo;
+
+export const hubInfoRoute = (hubInfo: GetHubInfo): Route =>
+  implement(hubInfoApi.get, async ({ origin }) => ({ json: hubInfo(origin) }));

@@ -1,7 +1,6 @@
 /** Access tokens, sign-in codes and sessions. Only their SHA-256 hash is stored. */
 
-import type { Scope } from "../kernel/access/scopes.ts";
-import type { Token } from "../kernel/access/token.ts";
+import type { Scope, Token } from "../kernel/access/scopes.ts";
 import { columnsOf, type RowOf } from "../kernel/store/schema.ts";
 import {
   execute,

@@ -1,4 +1,4 @@
-import type { TokenKind } from "../kernel/access/token.ts";
+import type { TokenKind } from "../kernel/access/scopes.ts";
 import { defineTables, json, text, time } from "../kernel/store/schema.ts";
 
 export const tokenTables = defineTables({

@@ -1,12 +1,15 @@
 /** Routes of access tokens. A caller may list and revoke the tokens whose tenants its own token includes. */
 import { unknownTenantError } from "@signalbox/contract/scopes.ts";
 import { tokenApi, tokenCursors } from "@signalbox/contract/tokens.ts";
-import { allows, scopesIn, type TokenLookup } from "../kernel/access/granted-scopes.ts";
-import { EVERY_TENANT } from "../kernel/access/scopes.ts";
-import type { Token } from "../kernel/access/token.ts";
-import { iso, isoOrNull, page } from "../kernel/http/paging.ts";
+import {
+  allows,
+  EVERY_TENANT,
+  scopesIn,
+  type Token,
+  type TokenLookup,
+} from "../kernel/access/scopes.ts";
+import { iso, isoOrNull, page, visiblePage } from "../kernel/http/paging.ts";
 import { implement, type Route, type RouteRequest } from "../kernel/http/route.ts";
-import { visiblePage } from "../kernel/http/visible-page.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";
 import type { Store } from "../store.ts";
 import type { TokenQuery } from "./model.ts";

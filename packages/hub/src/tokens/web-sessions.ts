@@ -4,10 +4,7 @@
  */
 
 import { grants } from "../kernel/access/authorizer.ts";
-import type { TokenLookup } from "../kernel/access/granted-scopes.ts";
-import type { Scope } from "../kernel/access/scopes.ts";
-import { EVERY_TENANT } from "../kernel/access/scopes.ts";
-import type { Token } from "../kernel/access/token.ts";
+import { EVERY_TENANT, type Scope, type Token, type TokenLookup } from "../kernel/access/scopes.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
 import { randomSecret } from "../kernel/lib/random-secret.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";

@@ -10,9 +10,12 @@
  * address.
  */
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import { checkContentEncoding, evidenceOfRemoteOrigin } from "../../kernel/http/check-request.ts";
+import {
+  checkContentEncoding,
+  createHeaderReader,
+  evidenceOfRemoteOrigin,
+} from "../../kernel/http/check-request.ts";
 import { mediaType } from "../../kernel/http/decode.ts";
-import { createHeaderReader } from "../../kernel/http/header-reader.ts";
 import {
   type IngestOutcome,
   isRejection,

@@ -4,8 +4,7 @@
  */
 import { MAX_ID, MAX_TYPE } from "@signalbox/contract/event-limits.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { textProblem } from "../../kernel/http/check-text.ts";
-import { createHeaderReader } from "../../kernel/http/header-reader.ts";
+import { createHeaderReader, textProblem } from "../../kernel/http/check-request.ts";
 import { type IngestOutcome, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import { defineJob, type RunJob, type ValueJob } from "../../kernel/jobs/job.ts";
 import type { Summary } from "../model.ts";

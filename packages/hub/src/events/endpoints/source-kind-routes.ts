@@ -2,8 +2,8 @@
 import { type kindView, sourceKindApi } from "@signalbox/contract/sources.ts";
 import type { JsonSchema } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import { assertForAllTenants } from "../../kernel/access/for-all-tenants.ts";
-import type { TokenLookup } from "../../kernel/access/granted-scopes.ts";
+import { assertForAllTenants } from "../../kernel/access/authorizer.ts";
+import type { TokenLookup } from "../../kernel/access/scopes.ts";
 import { iso } from "../../kernel/http/paging.ts";
 import { implement, type Route } from "../../kernel/http/route.ts";
 import type { Store } from "../../store.ts";

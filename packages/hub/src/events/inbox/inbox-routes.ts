@@ -4,8 +4,10 @@
  */
 import { inboxApi } from "@signalbox/contract/inbox.ts";
 import type { Context, Hono } from "hono";
-import type { AuthorizeRequest } from "../../kernel/access/authorize-request.ts";
-import { createAuthorizedHandlers } from "../../kernel/access/authorized-handlers.ts";
+import {
+  type AuthorizeRequest,
+  createAuthorizedHandlers,
+} from "../../kernel/access/authorize-request.ts";
 import { problemResponse } from "../../kernel/http/problem-response.ts";
 import { readJson, TOO_LARGE, tooLargeMessage } from "../../kernel/http/read-json.ts";
 import { MAX_MARKING_BYTES } from "../../kernel/lib/limits.ts";

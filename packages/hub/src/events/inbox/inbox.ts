@@ -6,7 +6,7 @@
 
 import type { EventSummary, InboxStatus, StoredEvent } from "@signalbox/contract/events.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import type { ReserveBytes } from "../../kernel/http/response-budget.ts";
+import type { ReserveBytes } from "../../kernel/http/byte-budgets.ts";
 import type { RunJob } from "../../kernel/jobs/job.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { isId } from "../../kernel/lib/ids.ts";

@@ -9,7 +9,7 @@ import { type Access, allows, Denied, roleHint } from "../../kernel/access/autho
 import { type StreamSlots, TOO_MANY_STREAMS } from "../../kernel/access/stream-slots.ts";
 import type { Answer } from "../../kernel/http/ingest-outcome.ts";
 import { DENIED_TITLES } from "../../kernel/http/problem-response.ts";
-import { separateQueryToken } from "../../kernel/http/query-token.ts";
+import { separateQueryToken } from "../../kernel/http/request-token.ts";
 import { PROBLEM_TYPE, problem } from "../../kernel/lib/problem.ts";
 import type { Timers } from "../../kernel/lib/timers.ts";
 import { RETRY_AFTER_S } from "../../kernel/store/availability.ts";

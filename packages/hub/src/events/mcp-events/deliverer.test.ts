@@ -3,8 +3,7 @@ import { OutboundError, type OutboundResponse } from "@signalbox/rules/flows/out
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
-import type { GrantedToken } from "../../kernel/access/granted-scopes.ts";
-import type { Role } from "../../kernel/access/scopes.ts";
+import type { GrantedToken, Role } from "../../kernel/access/scopes.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import type { Store } from "../../store.ts";
 import { storeDefinition } from "../../store.ts";

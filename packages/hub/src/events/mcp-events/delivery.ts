@@ -6,7 +6,7 @@
 
 import { backoffMs } from "@signalbox/rules/backoff.ts";
 import { grants, isActive } from "../../kernel/access/authorizer.ts";
-import type { GrantedToken, TokenLookup } from "../../kernel/access/granted-scopes.ts";
+import type { GrantedToken, TokenLookup } from "../../kernel/access/scopes.ts";
 import { elapsedSince, type Instant, instant } from "../../kernel/lib/elapsed.ts";
 import type { Seal } from "../../kernel/lib/seal.ts";
 import type { Semaphore } from "../../kernel/lib/semaphore.ts";

@@ -10,7 +10,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Access, Authorizer } from "../../kernel/access/authorizer.ts";
-import type { ReserveBytes } from "../../kernel/http/response-budget.ts";
+import type { ReserveBytes } from "../../kernel/http/byte-budgets.ts";
 import type { BodyLimits } from "../../kernel/lib/limits.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { trackUnreadBytes } from "../../kernel/mcp/back-pressure.ts";

@@ -18,12 +18,11 @@ import {
 } from "../../events/admit/receive-request.ts";
 import { sources } from "../../events/sources/index.ts";
 import { EVERY_TENANT } from "../../kernel/access/scopes.ts";
-import { createSessionCookie } from "../../kernel/access/session-cookie.ts";
+import { createHeaderReader } from "../../kernel/http/check-request.ts";
+import { createSessionCookie } from "../../kernel/http/cookie.ts";
 import { mediaType } from "../../kernel/http/decode.ts";
-import { createHeaderReader } from "../../kernel/http/header-reader.ts";
 import { isRejection, toAnswer } from "../../kernel/http/ingest-outcome.ts";
-import { separateQueryToken } from "../../kernel/http/query-token.ts";
-import { bearerToken } from "../../kernel/lib/bearer-token.ts";
+import { bearerToken, separateQueryToken } from "../../kernel/http/request-token.ts";
 import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 import { sha256Hex, webHmacKey } from "../../kernel/lib/hmac.ts";
 import type { Settings } from "../../settings.ts";

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
-import { createBodyBudget } from "../../kernel/http/body-budget.ts";
+import { createBodyBudget } from "../../kernel/http/byte-budgets.ts";
 import { rejection } from "../../kernel/http/ingest-outcome.ts";
 import { BODY_ABORTED } from "./http-server.ts";
 import { createBodyReader } from "./receive.ts";

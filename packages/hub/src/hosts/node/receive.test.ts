@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { createBodyBudget } from "../../kernel/http/body-budget.ts";
+import { createBodyBudget } from "../../kernel/http/byte-budgets.ts";
 import { rejection } from "../../kernel/http/ingest-outcome.ts";
 import { createReceiver } from "./receive.ts";
 

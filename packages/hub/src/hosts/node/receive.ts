@@ -2,13 +2,14 @@
  * Receives webhooks and callbacks on Node. The request is read from the socket without a Web `Request`:
  * building one, with its stream, would cost more than verifying and storing the event.
  */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   incompleteBody,
   type ReceiveRequest,
   tooLarge,
 } from "../../events/admit/receive-request.ts";
-import type { BodyBudget } from "../../kernel/http/body-budget.ts";
+import type { BodyBudget } from "../../kernel/http/byte-budgets.ts";
 import { type IngestOutcome, type Rejection, toAnswer } from "../../kernel/http/ingest-outcome.ts";
 import { BODY_ABORTED, sendAnswer } from "./http-server.ts";
 

@@ -1,10 +1,12 @@
+import type { Context } from "hono";
+import { createByteReservations, type ReserveBytes } from "../http/byte-budgets.ts";
+import { createSessionCookie } from "../http/cookie.ts";
 import type { HostCheck } from "../http/host-check.ts";
-import { bearerToken } from "../lib/bearer-token.ts";
+import { deniedResponse, errorResponse } from "../http/problem-response.ts";
+import { bearerToken } from "../http/request-token.ts";
 import { audiencesOf, isMcpServer, resourceMetadataUrl } from "./audience.ts";
 import { type Access, type Authorizer, Denied, type Requirement } from "./authorizer.ts";
-import type { Scope } from "./scopes.ts";
-import { DEFAULT_SCOPES } from "./scopes.ts";
-import { createSessionCookie } from "./session-cookie.ts";
+import { DEFAULT_SCOPES, type Scope } from "./scopes.ts";
 
 /** A `Request`, or as much of one as a host has before it upgrades a connection. */
 export interface RequestHead {
@@ -97,3 +99,22 @@ const AMBIGUOUS_SESSION = new Denied(
 /** Returns the hub's URL for the client, without a trailing slash. */
 export const baseUrl = ({ url }: Pick<RequestHead, "url">, publicUrl: string | undefined): string =>
   publicUrl?.replace(/\/$/, "") ?? new URL(url).origin;
+
+/** Handlers of routes that are not in the JSON API, such as those of MCP. They require a token. */
+export function createAuthorizedHandlers(authorizeRequest: AuthorizeRequest) {
+  const reservationsOf = createByteReservations();
+  return (
+    scope: Scope,
+    handle: (c: Context, access: Access, reserveBytes: ReserveBytes) => Promise<Response>,
+    requirement: Pick<Requirement, "mayChooseTenantLater"> = {},
+  ) =>
+    async (c: Context): Promise<Response> => {
+      const access = await authorizeRequest(c.req.raw, { scope, ...requirement });
+      if (access instanceof Denied) return deniedResponse(access);
+      try {
+        return await handle(c, access, reservationsOf(c, access.token));
+      } catch (error) {
+        return errorResponse(error);
+      }
+    };
+}

@@ -7,8 +7,7 @@ import {
   narrowTo,
   type Requirement,
 } from "./authorizer.ts";
-import type { GrantedToken } from "./granted-scopes.ts";
-import type { Token } from "./token.ts";
+import type { GrantedToken, Token } from "./scopes.ts";
 
 async function setup(options: Partial<AuthorizerOptions> = {}) {
   const tokens = new Map<string, GrantedToken>();

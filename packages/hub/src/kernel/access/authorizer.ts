@@ -1,13 +1,20 @@
-import { bearerToken, TOKEN_TOO_LONG } from "../lib/bearer-token.ts";
+import { bearerToken, TOKEN_TOO_LONG } from "../http/request-token.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import { sha256Hex } from "../lib/hmac.ts";
-import type { TokenLookup } from "./granted-scopes.ts";
-import { allows, commonScopes, type GrantedToken, roleHint, scopesIn } from "./granted-scopes.ts";
-import type { Scope } from "./scopes.ts";
-import { EVERY_TENANT } from "./scopes.ts";
+import { RequestError } from "../lib/request-error.ts";
+import {
+  allows,
+  commonScopes,
+  EVERY_TENANT,
+  type GrantedToken,
+  roleHint,
+  type Scope,
+  scopesIn,
+  type TokenLookup,
+} from "./scopes.ts";
 import { type DescribeTenantChoice, TENANT_CHOICE } from "./tenant-choice.ts";
 
-export { allows, roleHint } from "./granted-scopes.ts";
+export { allows, roleHint } from "./scopes.ts";
 
 /** What a token may do. */
 export interface Access {
@@ -333,3 +340,21 @@ const unauthorized = (
   kind: "token" | "session" = "token",
 ): Denied =>
   kind === "session" ? SESSION_ENDED : new Denied(401, `token_${reason}`, MESSAGES[reason]);
+
+/** Throws unless the token is valid for all tenants: only operators may see data of the whole hub. */
+export async function assertForAllTenants(tokens: TokenLookup, { token }: Access): Promise<void> {
+  if (!(await tokens.getToken(token))?.tenants.includes(EVERY_TENANT))
+    throw new RequestError("forbidden", "token", "must be valid for all tenants (*)");
+}
+
+/** Returns the tenant of a request that must name exactly one. With `everyTenant`, it may be `*`. */
+export function onlyTenant(
+  { tenants: [tenant, another] }: Pick<Access, "tenants">,
+  { everyTenant = false }: { everyTenant?: boolean } = {},
+): string {
+  if (tenant === undefined || another !== undefined)
+    throw new RequestError("invalid", "tenant", "is missing: name one with ?tenant=…");
+  if (tenant === EVERY_TENANT && !everyTenant)
+    throw new RequestError("invalid", "tenant", "must be one tenant, not all");
+  return tenant;
+}

@@ -1,4 +1,6 @@
 /** Finds the client's IP address and tests it against networks. IPv4-mapped IPv6 counts as IPv4. */
+
+import type { Context } from "hono";
 import ipaddr from "ipaddr.js";
 
 type Network = ReturnType<typeof ipaddr.parseCIDR>;
@@ -58,4 +60,17 @@ export function isLoopback(host: string): boolean {
   if (host === "localhost") return true;
   const bare = host.replace(/^\[|\]$/g, "");
   return ipaddr.isValid(bare) && ipaddr.process(bare).range() === "loopback";
+}
+
+/**
+ * Returns the client's address behind trusted proxies. A host passes the address of the other end of the
+ * connection in `c.env`: Node in its request object, `incoming`, and other hosts as `peer`.
+ */
+export function addressOf(c: Context, proxy: TrustedProxy | undefined): string {
+  const { incoming, peer } = (c.env ?? {}) as {
+    incoming?: { socket?: { remoteAddress?: string } };
+    peer?: string;
+  };
+  const address = incoming?.socket?.remoteAddress ?? peer ?? "";
+  return proxy ? clientAddress(address, (name) => c.req.header(name), proxy) : address;
 }

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import type { Context } from "hono";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { createByteReservations } from "./byte-reservations.ts";
+import { createByteReservations } from "./byte-budgets.ts";
 
 const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 

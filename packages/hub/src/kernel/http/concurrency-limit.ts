@@ -5,11 +5,11 @@
  * other requests.
  */
 import type { Context, MiddlewareHandler } from "hono";
-import { createSessionCookie } from "../access/session-cookie.ts";
-import { bearerToken } from "../lib/bearer-token.ts";
 import { createSemaphore, QueueFull } from "../lib/semaphore.ts";
-import { responseSent } from "./byte-reservations.ts";
+import { responseSent } from "./byte-budgets.ts";
+import { createSessionCookie } from "./cookie.ts";
 import { problemResponse } from "./problem-response.ts";
+import { bearerToken } from "./request-token.ts";
 
 export interface ConcurrencyLimitOptions {
   yieldToEventLoop: () => Promise<void>;

@@ -1,5 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { createResponseBudget } from "./response-budget.ts";
+import { createResponseBudget } from "./byte-budgets.ts";
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -5,13 +5,12 @@ import { type MixedJson, writeJson } from "@signalbox/rules/large-json.ts";
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { AuthorizeRequest } from "../access/authorize-request.ts";
-import { type Access, Denied } from "../access/authorizer.ts";
-import { onlyTenant } from "../access/only-tenant.ts";
+import { type Access, Denied, onlyTenant } from "../access/authorizer.ts";
 import { assertLengths } from "../lib/assert-lengths.ts";
 import { type BodyLimits, DEFAULT_BODY_LIMITS } from "../lib/limits.ts";
 import { assertNoNulInParameters } from "../lib/parse-json.ts";
 import { RequestError } from "../lib/request-error.ts";
-import { createByteReservations } from "./byte-reservations.ts";
+import { createByteReservations, type ReserveBytes } from "./byte-budgets.ts";
 import {
   deniedResponse,
   errorResponse,
@@ -19,7 +18,6 @@ import {
   problemResponse,
 } from "./problem-response.ts";
 import { readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
-import type { ReserveBytes } from "./response-budget.ts";
 
 type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 

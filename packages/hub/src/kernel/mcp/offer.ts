@@ -8,7 +8,7 @@ import type {
   ServerCapabilities,
 } from "@modelcontextprotocol/server";
 import type { Access } from "../access/authorizer.ts";
-import type { ReserveBytes } from "../http/response-budget.ts";
+import type { ReserveBytes } from "../http/byte-budgets.ts";
 import type { HubServer } from "./hub-server.ts";
 import type { Tool } from "./tool.ts";
 

@@ -2,7 +2,7 @@
 import type { AuthInfo, ServerContext } from "@modelcontextprotocol/server";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { Access } from "../access/authorizer.ts";
-import type { ReserveBytes } from "../http/response-budget.ts";
+import type { ReserveBytes } from "../http/byte-budgets.ts";
 import type { Batch } from "./batch.ts";
 
 export interface RequestContext {

@@ -3,7 +3,7 @@ import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/serv
 import type { z } from "zod";
 import type { Access } from "../access/authorizer.ts";
 import type { Scope } from "../access/scopes.ts";
-import type { ReserveBytes } from "../http/response-budget.ts";
+import type { ReserveBytes } from "../http/byte-budgets.ts";
 import { assertLengths } from "../lib/assert-lengths.ts";
 import { argumentError } from "./argument-error.ts";
 import { type ListedSchema, listedInput, listedOutput } from "./listed-schema.ts";

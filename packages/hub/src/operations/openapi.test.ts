@@ -1,12 +1,12 @@
 import { openApi } from "@signalbox/contract/openapi.ts";
 import { Hono } from "hono";
 import { expect, it } from "vitest";
-import { flowRoutes } from "../../flows/editing/flow-routes.ts";
-import { runRoutes } from "../../flows/runs/run-routes.ts";
-import { statsRoutes } from "../../operations/stats-routes.ts";
-import { Denied } from "../access/authorizer.ts";
+import { flowRoutes } from "../flows/editing/flow-routes.ts";
+import { runRoutes } from "../flows/runs/run-routes.ts";
+import { Denied } from "../kernel/access/authorizer.ts";
+import type { Route } from "../kernel/http/route.ts";
 import { addOpenApiRoute } from "./openapi.ts";
-import type { Route } from "./route.ts";
+import { statsRoutes } from "./stats-routes.ts";
 
 interface Operation {
   parameters: { name: string; in: string }[];

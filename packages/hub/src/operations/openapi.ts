@@ -2,9 +2,9 @@
 import { metaApi } from "@signalbox/contract/meta.ts";
 import { type OpenApiInput, openApi } from "@signalbox/contract/openapi.ts";
 import type { Hono } from "hono";
-import { baseUrl } from "../access/authorize-request.ts";
-import type { HostCheck } from "./host-check.ts";
-import { deniedResponse } from "./problem-response.ts";
+import { baseUrl } from "../kernel/access/authorize-request.ts";
+import type { HostCheck } from "../kernel/http/host-check.ts";
+import { deniedResponse } from "../kernel/http/problem-response.ts";
 
 export interface OpenApiOptions extends OpenApiInput {
   checkHost: HostCheck;
