@@ -22,10 +22,12 @@ import { openSqlite } from "../../packages/hub/src/kernel/backends/sqlite.ts";
 import { createHostCheck } from "../../packages/hub/src/kernel/http/host-check.ts";
 import { createOpenStreams } from "../../packages/hub/src/kernel/mcp/open-streams.ts";
 import { readCall } from "../../packages/hub/src/kernel/mcp/read-call.ts";
+import { serveCall } from "../../packages/hub/src/kernel/mcp/request-context.ts";
 import { createResourceChanges } from "../../packages/hub/src/kernel/mcp/resource-changes.ts";
-import { resourceSubscriptions } from "../../packages/hub/src/kernel/mcp/resource-subscriptions.ts";
-import { serveCall } from "../../packages/hub/src/kernel/mcp/serve-call.ts";
-import { createSessions } from "../../packages/hub/src/kernel/mcp/sessions.ts";
+import {
+  createSessions,
+  resourceSubscriptions,
+} from "../../packages/hub/src/kernel/mcp/sessions.ts";
 import { addMcpRoutes } from "../../packages/hub/src/mcp/mcp-routes.ts";
 import { storeDefinition } from "../../packages/hub/src/store.ts";
 import { createToken } from "../../packages/hub/src/tokens/tokens.ts";

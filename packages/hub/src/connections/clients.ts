@@ -5,8 +5,7 @@
  */
 import { backoffMs } from "@signalbox/rules/backoff.ts";
 import { BoundedMap } from "../kernel/lib/bounded-map.ts";
-import { elapsedSince, type Instant, instant } from "../kernel/lib/elapsed.ts";
-import type { Timers } from "../kernel/lib/timers.ts";
+import { elapsedSince, type Instant, instant, type Timers } from "../kernel/lib/timers.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { CHECKED_IDLE_MS, IDLE_MS, OPEN_MS, RETRY_FIRST_MS, RETRY_MAX_MS } from "./limits.ts";
 import type { McpClient } from "./mcp-client.ts";

@@ -3,7 +3,7 @@
  * `@decocms/runtime` read the connection from its claim `connectionId`.
  */
 import { BoundedMap } from "../kernel/lib/bounded-map.ts";
-import { deriveHmacKey, type HmacCryptoKey } from "../kernel/lib/derive-key.ts";
+import { deriveHmacKey, type HmacCryptoKey } from "../kernel/lib/seal.ts";
 
 export const IDENTITY_HEADER = "x-mesh-token";
 

@@ -1,7 +1,6 @@
 /** Fetches access tokens with the OAuth grant `client_credentials`, and caches them until they expire. */
 import { z } from "zod";
-import { elapsedSince, instant } from "../kernel/lib/elapsed.ts";
-import type { Timers } from "../kernel/lib/timers.ts";
+import { elapsedSince, instant, type Timers } from "../kernel/lib/timers.ts";
 import type { WebFetch } from "../kernel/lib/web-fetch.ts";
 import { withAuthorizationFetch } from "./authorization-fetch.ts";
 import { ConnectionError } from "./connection-error.ts";

@@ -8,8 +8,8 @@
  */
 import { CALLBACK_TOKEN_PREFIX } from "../events/callback/callback-token-cache.ts";
 import { toBase64Url, utf8 } from "../kernel/lib/bytes.ts";
-import { deriveHmacKey, type HmacCryptoKey } from "../kernel/lib/derive-key.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
+import { deriveHmacKey, type HmacCryptoKey } from "../kernel/lib/seal.ts";
 import type { Store } from "../store.ts";
 import type { ConfigureOutcome } from "./configure-outcome.ts";
 import type { Connection, TriggerSubscription } from "./model.ts";

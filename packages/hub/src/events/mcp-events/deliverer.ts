@@ -5,9 +5,8 @@
  */
 
 import { createBatcher } from "../../kernel/lib/batcher.ts";
-import { elapsedSince, type Instant, instant } from "../../kernel/lib/elapsed.ts";
 import { createSemaphore } from "../../kernel/lib/semaphore.ts";
-import type { Timers } from "../../kernel/lib/timers.ts";
+import { type Timers, elapsedSince, type Instant, instant } from "../../kernel/lib/timers.ts";
 import type { Store } from "../../store.ts";
 import { type Delivery, type DeliveryContext, openDelivery } from "./delivery.ts";
 import type { DeliveryProgress } from "./model.ts";

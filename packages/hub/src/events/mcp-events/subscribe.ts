@@ -9,7 +9,7 @@ import { randomSecret } from "../../kernel/lib/random-secret.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Seal } from "../../kernel/lib/seal.ts";
 import { createSemaphore } from "../../kernel/lib/semaphore.ts";
-import { parseOutboundUrl } from "../../kernel/outbound/outbound-url.ts";
+import { parseOutboundUrl } from "../../kernel/outbound/request-rules.ts";
 import type { Store } from "../../store.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
 import { findType, type Narrowing } from "./event-types.ts";

@@ -4,16 +4,21 @@
  * recorded. A worker that claims the run after a crash repeats only the steps that are not recorded as done.
  */
 
-import { awaitStorage } from "../../kernel/store/availability.ts";
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import { graphOf } from "@signalbox/rules/flows/graph.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ITEM_PORT, type NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { jsonBytes } from "@signalbox/rules/json-bytes.ts";
-import { type LargeJson, MAX_VALUE_BYTES, MAX_VALUE_MB, type MaybeLarge, type MixedObject } from "@signalbox/rules/large-json.ts";
-import type { Instant } from "../../kernel/lib/elapsed.ts";
-import type { Timers } from "../../kernel/lib/timers.ts";
+import {
+  type LargeJson,
+  MAX_VALUE_BYTES,
+  MAX_VALUE_MB,
+  type MaybeLarge,
+  type MixedObject,
+} from "@signalbox/rules/large-json.ts";
+import type { Instant, Timers } from "../../kernel/lib/timers.ts";
+import { awaitStorage } from "../../kernel/store/availability.ts";
 import { type Activity, createActivity, MAX_TIMER_MS, type WorkSlots } from "./activity.ts";
 import type { RunMemory } from "./claimer.ts";
 import { defaultPort, type Execution, parametersOf } from "./execution.ts";
@@ -25,7 +30,14 @@ import type { DeferredStart, SaveProgress } from "./progress-commit.ts";
 import { observeSteps, type RunMetrics } from "./run-metrics.ts";
 import type { RunWaits } from "./run-waits.ts";
 import { createStepLog } from "./step-log.ts";
-import { doneStep, ExecutionAborted, LEASE_RELEASED, RUN_ENDED, RunFailed, type StepRecord } from "./step-records.ts";
+import {
+  doneStep,
+  ExecutionAborted,
+  LEASE_RELEASED,
+  RUN_ENDED,
+  RunFailed,
+  type StepRecord,
+} from "./step-records.ts";
 import { createRunBudget } from "./step-values.ts";
 import { walkFrame } from "./walk-frame.ts";
 

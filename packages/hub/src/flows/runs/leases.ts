@@ -4,8 +4,7 @@
  * worker may have claimed its runs by then. Therefore an old lease is renewed before each effect of a run.
  */
 import { awaitStorage } from "../../kernel/store/availability.ts";
-import { elapsedSince, type Instant, instant } from "../../kernel/lib/elapsed.ts";
-import type { Timers } from "../../kernel/lib/timers.ts";
+import { type Timers, elapsedSince, type Instant, instant } from "../../kernel/lib/timers.ts";
 import type { Store } from "../../store.ts";
 import { ExecutionAborted } from "./step-records.ts";
 

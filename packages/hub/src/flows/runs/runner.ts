@@ -6,9 +6,9 @@
  * The claimer claims due runs while there is capacity. Executions walk the graphs of the flows.
  * The heartbeat renews leases. Waiters resolve when runs have ended.
  */
-import { type Instant, instant } from "../../kernel/lib/elapsed.ts";
+
 import { createHeartbeat } from "../../kernel/lib/heartbeat.ts";
-import type { Timers } from "../../kernel/lib/timers.ts";
+import { type Timers, type Instant, instant } from "../../kernel/lib/timers.ts";
 import type { Store } from "../../store.ts";
 import { createWorkSlots, WORK_SLOTS } from "./activity.ts";
 import { createClaimer, createRunLimit, createRunMemory } from "./claimer.ts";
@@ -17,13 +17,11 @@ import { createWaiters, followRun, type RunChange } from "./follow-run.ts";
 import { createLeases } from "./leases.ts";
 import type { ClaimedRun, ImmediateRun, LaneRun, NewRun, Run, WrittenStep } from "./model.ts";
 import type { NodeProgress } from "./node-services.ts";
-import {
-  createDeferredStart,
-  createProgressCommit,
-  type DeferredStart,
-} from "./progress-commit.ts";
+import { createDeferredStart, createProgressCommit, type DeferredStart } from "./progress-commit.ts";
 import { observeEnds, observeSteps, type WorkerLoad } from "./run-metrics.ts";
 import { createRunWaits } from "./run-waits.ts";
+
+
 
 export interface RunnerOptions
   extends Pick<ExecutionsOptions, "registry" | "loadSecrets" | "loadInput" | "services" | "timers">,

@@ -15,16 +15,19 @@ import type { BodyLimits } from "../../kernel/lib/limits.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { trackUnreadBytes } from "../../kernel/mcp/back-pressure.ts";
 import { batchOf } from "../../kernel/mcp/batch.ts";
+import { TaskServer } from "../../kernel/mcp/hub-server.ts";
 import { listCursor } from "../../kernel/mcp/list-cursor.ts";
 import { createOpenStreams } from "../../kernel/mcp/open-streams.ts";
 import { readCall } from "../../kernel/mcp/read-call.ts";
-import { type RequestContext, requestContextOf } from "../../kernel/mcp/request-context.ts";
+import {
+  type RequestContext,
+  requestContextOf,
+  serveCall,
+} from "../../kernel/mcp/request-context.ts";
 import { createResourceChanges } from "../../kernel/mcp/resource-changes.ts";
 import { isClientError, toProtocolError } from "../../kernel/mcp/sdk-errors.ts";
-import { serveCall } from "../../kernel/mcp/serve-call.ts";
 import { createSessions } from "../../kernel/mcp/sessions.ts";
 import { createListenHandler } from "../../kernel/mcp/subscriptions-listen.ts";
-import { TaskServer } from "../../kernel/mcp/task-server.ts";
 import type { Store } from "../../store.ts";
 import type { ToolCalls } from "../editing/tool-calls.ts";
 import type { StoredApp } from "../model.ts";

@@ -1,9 +1,9 @@
 /** The program `signalbox`: the commands of the API, and those that need a hub, its store or its settings. */
 
-import { isStorageUnavailable } from "../../kernel/store/availability.ts";
 import { type Cli, type Command, createCommands } from "@signalbox/cli/src/index.ts";
 import { secretVariable } from "../../events/admit/source.ts";
 import { sources } from "../../events/sources/index.ts";
+import { isStorageUnavailable } from "../../kernel/store/availability.ts";
 import { definitions, type SettingName } from "../../settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { version } from "../version.ts";

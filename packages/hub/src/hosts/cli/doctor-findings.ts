@@ -1,9 +1,6 @@
-import { type DatabaseFile, type DatabaseSize } from "../../kernel/store/engine.ts";
 import { program } from "@signalbox/cli/src/index.ts";
 import type { RetentionClock } from "../../events/retention/retention-clock.ts";
-
-
-
+import type { DatabaseFile, DatabaseSize } from "../../kernel/store/engine.ts";
 
 /** The result of one check of `doctor`. `--json` prints it with these fields. */
 export interface Finding {

@@ -13,11 +13,10 @@ import {
 import { createSeal } from "../../kernel/lib/seal.ts";
 import type { Settings } from "../../settings.ts";
 import type { Store } from "../../store.ts";
-import { assertKeyDecrypts } from "../node/check-seal.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { reserveDatabase } from "../node/open-store.ts";
-import { resealAll } from "../node/reseal.ts";
 import { createSealKey, loadSealKeys, type SealKeys, writeSealKeys } from "../node/seal-key.ts";
+import { assertKeyDecrypts, resealAll } from "../node/stored-secrets.ts";
 import { assertDatabaseExists, withStore } from "./with-store.ts";
 
 export const key: Command = {

@@ -1,13 +1,10 @@
-import { isLegacyTable } from "../../kernel/store/legacy-tables.ts";
 import { closeSync, openSync, readSync } from "node:fs";
 import { UsageError } from "@signalbox/cli/src/index.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { Database } from "better-sqlite3";
 import { fileOfRows, readRow } from "../../flows/import/read-rows.ts";
 import { selectOldestFirst } from "../../flows/store/legacy-flows.ts";
-
-
-
+import { isLegacyTable } from "../../kernel/store/legacy-tables.ts";
 
 const SQLITE_HEADER = "SQLite format 3\0";
 

@@ -1,12 +1,12 @@
 /** Acts as the sender of a webhook, for `signalbox send`. */
-import { nodeHmacKey } from "../node/ports.ts";
+
 import { type Sender, UsageError } from "@signalbox/cli/src/index.ts";
 import { type SourceDefinition, secretVariable } from "../../events/admit/source.ts";
 import { sources } from "../../events/sources/index.ts";
 import { makeSample, signSample } from "../../events/sources/signed-sample.ts";
 import { createIds } from "../../kernel/lib/ids.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
-
+import { nodeHmacKey } from "../node/ports.ts";
 
 const newId = createIds();
 

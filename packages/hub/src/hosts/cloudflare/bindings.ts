@@ -4,7 +4,7 @@
  */
 import type { DurableObjectNamespace, Fetcher } from "cloudflare:workers";
 import type { Notice } from "../../kernel/store/sql.ts";
-import type { StoreCalls } from "./remote-store.ts";
+import type { StoreCalls } from "./compose-store.ts";
 
 interface ObjectCalls extends StoreCalls {
   fetch(request: Request): Promise<Response>;

@@ -114,3 +114,15 @@ declare module "cloudflare:test" {
   /** Deletes the data of all bindings. */
   export function reset(): Promise<void>;
 }
+
+/** Bundlers for Workers import a `.wasm` file as a compiled module. */
+declare module "@jitl/quickjs-wasmfile-release-sync/wasm" {
+  const engine: WebAssembly.Module;
+  export default engine;
+}
+
+/** The build bundles these programs: see isolated-programs-plugin.ts. */
+declare module "signalbox:isolated-programs" {
+  const script: string;
+  export default script;
+}

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createCommitSchedule } from "./commit-schedule.ts";
+import { createCommitSchedule } from "./ports.ts";
 
 it("commits without a timer while one request is received, and after a timer while several are", async () => {
   const byTimer: (() => void)[] = [];

@@ -1,6 +1,7 @@
 /** Composes the store of an object from its own verbs and from verbs that run in other objects. */
 import type { PlannedRequest } from "../../flows/matching/model.ts";
-import type { Notice } from "../../kernel/store/sql.ts";
+import { isDataError } from "../../kernel/backends/durable-object.ts";
+import { StorageUnavailable } from "../../kernel/store/availability.ts";
 import { type VerbsIn, verbsOf } from "../../kernel/store/verb.ts";
 import { type Store, storeDefinition, type Verbs } from "../../store.ts";
 import type { Tenant } from "../../tenants/model.ts";
@@ -27,8 +28,8 @@ export function composeStore({ own, registry, storeOf, subscribe }: ComposeOptio
       return [verb, call];
     }),
   ) as unknown as Verbs;
-  const subscribeToAll = (listener: (notice: Notice) => void) => {
-    const stops = [own.subscribe(listener), subscribe?.(listener)];
+  const subscribeToAll: Store["subscribe"] = (...listener) => {
+    const stops = [own.subscribe(...listener), subscribe?.(...listener)];
     return () => {
       for (const stop of stops) stop?.();
     };
@@ -119,3 +120,32 @@ function tenantOf([first]: unknown[]): string {
   if (typeof owned?.tenant !== "string") throw new Error("The arguments name no tenant.");
   return owned.tenant;
 }
+
+/** Every object has this RPC method, which runs a verb on its store. */
+export interface StoreCalls {
+  callStore(verb: string, args: unknown[], caller?: string): Promise<unknown>;
+}
+
+/**
+ * Calls the verbs of a store in another object by RPC. `caller` is the name of a `WebhookMcpAgent` object. The
+ * called store notifies that object of its commits.
+ */
+export const connectStore = (object: () => StoreCalls, caller?: string): Verbs =>
+  new Proxy({} as Verbs, {
+    get:
+      (_, verb) =>
+      async (...args: unknown[]): Promise<unknown> => {
+        // Over RPC, a callback returns a promise, which the verbs do not await.
+        if (args.some((arg) => typeof arg === "function"))
+          throw new Error(`${String(verb)} runs only in the object of its tenant.`);
+        try {
+          return await object().callStore(String(verb), args, caller);
+        } catch (error) {
+          // An error of the verb itself has the property `remote`.
+          if (isDataError(error) || (error as { remote?: boolean }).remote) throw error;
+          throw new StorageUnavailable(
+            `A Durable Object did not respond: ${(error as Error).message}`,
+          );
+        }
+      },
+  });

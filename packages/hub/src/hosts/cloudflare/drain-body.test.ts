@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { drainBody } from "./drain-body.ts";
+import { drainBody } from "./client-connection.ts";
 
 /** A request whose body has `chunks` chunks of 64 KB. */
 function upload(chunks: number) {

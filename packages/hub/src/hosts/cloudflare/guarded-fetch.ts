@@ -12,9 +12,12 @@ import ipaddr from "ipaddr.js";
 import { concat } from "../../kernel/lib/bytes.ts";
 import type { WebFetch } from "../../kernel/lib/web-fetch.ts";
 import { type AllowPrivate, createAddressRules } from "../../kernel/outbound/address-rules.ts";
-import { CONNECTION_HEADERS } from "../../kernel/outbound/connection-headers.ts";
-import { parseOutboundUrl } from "../../kernel/outbound/outbound-url.ts";
-import { type Hop, nextHop } from "../../kernel/outbound/redirect.ts";
+import {
+  CONNECTION_HEADERS,
+  type Hop,
+  nextHop,
+  parseOutboundUrl,
+} from "../../kernel/outbound/request-rules.ts";
 
 export interface GuardedFetchOptions {
   allowPrivate: AllowPrivate;

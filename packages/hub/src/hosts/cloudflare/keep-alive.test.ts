@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { keepAlive } from "./keep-alive.ts";
+import { keepAlive } from "./client-connection.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

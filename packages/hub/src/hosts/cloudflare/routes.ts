@@ -27,7 +27,7 @@ import { BoundedMap } from "../../kernel/lib/bounded-map.ts";
 import { sha256Hex, webHmacKey } from "../../kernel/lib/hmac.ts";
 import type { Settings } from "../../settings.ts";
 import { agentObject, type Bindings, registryObject, storeObject } from "./bindings.ts";
-import { pathOf } from "./live-request.ts";
+import { pathOf } from "./live.ts";
 
 export async function forward(
   request: Request,

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { LiveConnection, LiveStreams } from "../../events/live/live-streams.ts";
 import { createTestTimers } from "../../kernel/lib/test-timers.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
-import { createSockets } from "./sockets.ts";
+import { createSockets } from "./live.ts";
 
 function setUp() {
   const timers = createTestTimers();

@@ -1,10 +1,9 @@
 import { EVERY_TENANT } from "../../kernel/access/scopes.ts";
 import type { Store } from "../../store.ts";
 import { type RegistryCalls, storeObject } from "./bindings.ts";
-import { composeStore } from "./compose-store.ts";
+import { composeStore, connectStore } from "./compose-store.ts";
 import { deleteEarlierRows, migrateEarlierInstallations } from "./earlier-tables.ts";
 import { HubObject } from "./hub-object.ts";
-import { connectStore } from "./remote-store.ts";
 
 /**
  * The object `global`. Stores tenants, installations, tokens, webhook endpoints, people and OAuth. Its hub

@@ -2,10 +2,9 @@ import { createListeners } from "../../kernel/store/engine.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
 import type { Store } from "../../store.ts";
 import { type AgentCalls, registryObject, storeObject } from "./bindings.ts";
-import { composeStore } from "./compose-store.ts";
+import { composeStore, connectStore } from "./compose-store.ts";
 import { dropEarlierTables } from "./earlier-tables.ts";
 import { HubObject } from "./hub-object.ts";
-import { connectStore } from "./remote-store.ts";
 
 /**
  * The object `tenant-{tenant}`. Serves the requests of tokens with access to several tenants, such as

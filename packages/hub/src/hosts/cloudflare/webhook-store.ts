@@ -3,10 +3,9 @@ import { LOCAL_TENANT } from "../../kernel/access/scopes.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
 import type { Store } from "../../store.ts";
 import { agentObject, type Bindings, registryObject, storeObject } from "./bindings.ts";
-import { composeStore } from "./compose-store.ts";
+import { composeStore, connectStore } from "./compose-store.ts";
 import { dropEarlierTables, migrateEarlierEvents } from "./earlier-tables.ts";
 import { HubObject } from "./hub-object.ts";
-import { connectStore } from "./remote-store.ts";
 import { readWorkerSettings } from "./worker-settings.ts";
 
 /** The storage key of the names of the agents that are notified of commits. */
@@ -47,7 +46,7 @@ export class WebhookStore extends HubObject {
 
   protected override compose(own: Store) {
     const tenant = this.#tenant;
-    own.subscribe((notice) => this.#notifyAgents(notice));
+    own.subscribe((notice) => this.#notifyAgents(notice), NOTICES_FOR_AGENTS);
     // With one tenant, this store is also the registry.
     if (readWorkerSettings(this.env).tenancy === "single" && tenant === LOCAL_TENANT)
       return { store: own, hasRegistry: true };
@@ -66,7 +65,6 @@ export class WebhookStore extends HubObject {
   }
 
   #notifyAgents(notice: Notice): void {
-    if (!NOTICES_FOR_AGENTS.includes(notice.topic)) return;
     for (const agent of this.#listeners)
       this.ctx.waitUntil(
         agentObject(this.env, agent)

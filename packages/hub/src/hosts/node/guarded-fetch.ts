@@ -4,9 +4,12 @@ import {
   OutboundError,
   type OutboundRequest,
 } from "@signalbox/rules/flows/outbound.ts";
-import { CONNECTION_HEADERS } from "../../kernel/outbound/connection-headers.ts";
-import { parseOutboundUrl } from "../../kernel/outbound/outbound-url.ts";
-import { type Hop, nextHop } from "../../kernel/outbound/redirect.ts";
+import {
+  CONNECTION_HEADERS,
+  type Hop,
+  nextHop,
+  parseOutboundUrl,
+} from "../../kernel/outbound/request-rules.ts";
 import {
   type AddressOptions,
   bareHost,

@@ -4,9 +4,12 @@ import { isIP, type LookupFunction } from "node:net";
 import { pipeline, Readable } from "node:stream";
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 import type { WebFetch } from "../../kernel/lib/web-fetch.ts";
-import { CONNECTION_HEADERS } from "../../kernel/outbound/connection-headers.ts";
-import { parseOutboundUrl } from "../../kernel/outbound/outbound-url.ts";
-import { type Hop, nextHop } from "../../kernel/outbound/redirect.ts";
+import {
+  CONNECTION_HEADERS,
+  type Hop,
+  nextHop,
+  parseOutboundUrl,
+} from "../../kernel/outbound/request-rules.ts";
 import {
   type AddressOptions,
   bareHost,

@@ -2,6 +2,7 @@
  * The HTTP server of the Node host: listens, closes connections, and rejects invalid requests before
  * they are routed. A rejected client gets a problem document, and `onRejected` is called.
  */
+
 import {
   createServer,
   type IncomingMessage,

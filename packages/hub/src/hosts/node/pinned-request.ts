@@ -12,7 +12,7 @@ import { TLSSocket } from "node:tls";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 import { type AllowPrivate, createAddressRules } from "../../kernel/outbound/address-rules.ts";
-import type { Hop } from "../../kernel/outbound/redirect.ts";
+import type { Hop } from "../../kernel/outbound/request-rules.ts";
 
 export interface PinnedExchange {
   status: number;

@@ -2,7 +2,6 @@
  * Receives webhooks and callbacks on Node. The request is read from the socket without a Web `Request`:
  * building one, with its stream, would cost more than verifying and storing the event.
  */
-
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   incompleteBody,

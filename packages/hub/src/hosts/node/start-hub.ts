@@ -1,6 +1,5 @@
 /** Starts the hub on Node: opens the store, creates the host ports, and serves the hub over HTTP. */
 
-import { createOutageLog, type OutageLog, isStorageUnavailable } from "../../kernel/store/availability.ts";
 import type { IncomingMessage } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { type HubFile, localUrl, removeHubFile, writeHubFile } from "@signalbox/cli/src/index.ts";
@@ -13,12 +12,16 @@ import { createHub, type Hub } from "../../hub.ts";
 import { assertSafe, hubSettings, signedSources } from "../../hub-settings.ts";
 import { randomSecret } from "../../kernel/lib/random-secret.ts";
 import { createSeal } from "../../kernel/lib/seal.ts";
+import {
+  createOutageLog,
+  isStorageUnavailable,
+  type OutageLog,
+} from "../../kernel/store/availability.ts";
 import type { Settings } from "../../settings.ts";
 import type { Store } from "../../store.ts";
 import type { Tenant } from "../../tenants/model.ts";
 import { hasOperatorToken } from "../../tokens/operator-token.ts";
 import { ensureAdminToken } from "../../tokens/tokens.ts";
-import { assertKeyDecrypts, warnOfShortSecrets } from "./check-seal.ts";
 import { markDatabase } from "./data-folder.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { createGuardedWebFetch } from "./guarded-web-fetch.ts";
@@ -28,9 +31,16 @@ import { createLiveTransport } from "./live.ts";
 import type { Logger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { isSqlite, openStore, reserveDatabase, sqliteFile } from "./open-store.ts";
-import { createReadWebFile, nodeHmacKey, nodeSha256Hex, openCommand, systemTimers } from "./ports.ts";
+import {
+  createReadWebFile,
+  nodeHmacKey,
+  nodeSha256Hex,
+  openCommand,
+  systemTimers,
+} from "./ports.ts";
 import { createReceiver } from "./receive.ts";
 import { loadSealKeys } from "./seal-key.ts";
+import { assertKeyDecrypts, warnOfShortSecrets } from "./stored-secrets.ts";
 import { whenAvailable } from "./when-available.ts";
 
 export interface StartOptions {

@@ -1,7 +1,7 @@
 /**
- * Translates the operations of a verb to PostgreSQL statements, and executes them on one connection. It waits only for rows that the verb reads. All
- * other statements are sent without waiting, up to the commit. So a transaction takes few round trips, and
- * holds its locks for a short time.
+ * Translates the operations of a verb to PostgreSQL statements, and executes them on one connection. It waits only
+ * for rows that the verb reads. All other statements are sent without waiting, up to the commit. So a transaction
+ * takes few round trips, and holds its locks for a short time.
  */
 import pg from "pg";
 import type { Dialect, Notice, Operation, Row, Value, Verb } from "../store/sql.ts";

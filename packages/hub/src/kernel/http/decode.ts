@@ -1,6 +1,6 @@
 /** Decodes a request body into a JSON object, or into a rejection that names the error. */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { hasMoreValues, isTextDeeperThan } from "../lib/count-values.ts";
+import { hasMoreValues, isTextDeeperThan } from "../lib/json-text.ts";
 import { isRejection, type Rejection, rejection } from "./ingest-outcome.ts";
 
 export const FORM = "application/x-www-form-urlencoded";

@@ -1,14 +1,26 @@
 /**
  * A job is work that would block the event loop: it reads large data, or runs what the author of a flow has
  * written. A capability exports its jobs, and the host lists the jobs of all capabilities (run-jobs.ts). On a
- * host with processes, workers run the jobs (worker-pool.ts).
+ * host with processes, workers run the jobs (worker-pool.ts). Requests and results are serialized: their data and
+ * output are JSON text.
  */
-import type {
-  EvaluationError,
-  EvaluationResult,
-  SerializedResult,
+import {
+  dataTooLarge,
+  type EvaluationError,
+  type EvaluationResult,
+  MAX_DATA_CHARACTERS,
+  MAX_OUTPUT_DEPTH,
+  outputTooDeep,
+  type SerializedResult,
 } from "@signalbox/rules/flows/evaluation.ts";
-import { type MixedJson, parseIfLarge } from "@signalbox/rules/large-json.ts";
+import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
+import {
+  LargeJson,
+  type MixedJson,
+  parseIfLarge,
+  parseUnlessLarge,
+  writeJson,
+} from "@signalbox/rules/large-json.ts";
 
 export interface JobRequest {
   /** The name of the job. The fields that are not declared here are its input. */
@@ -97,3 +109,31 @@ export const toResult = (output: unknown): SerializedResult => ({
   log: [],
   output: JSON.stringify(output),
 });
+
+/**
+ * Returns undefined if the data exceed the limit. It exists because parsing cannot be interrupted.
+ */
+function serialize({ data, ...request }: JobRequest): SerializedRequest | undefined {
+  const serialized = data instanceof Uint8Array ? data : writeJson(data);
+  return serialized.length > MAX_DATA_CHARACTERS ? undefined : { ...request, data: serialized };
+}
+
+function deserialize(result: SerializedResult): EvaluationResult {
+  if ("error" in result) return result;
+  const { log, parts } = result;
+  const output = parseUnlessLarge(result.output);
+  // The worker has checked the depth of a large output.
+  if (!(output instanceof LargeJson) && isDeeperThan(MAX_OUTPUT_DEPTH, output))
+    return { log, ...outputTooDeep };
+  if (!parts) return { log, output };
+  return { log, output, parts: parts.map((part) => part && parseUnlessLarge(part)) };
+}
+
+/** Calls `run` with the serialized request, and deserializes its result. */
+export async function runThroughJson(
+  request: JobRequest,
+  run: (serialized: SerializedRequest) => Promise<SerializedResult>,
+): Promise<EvaluationResult> {
+  const serialized = serialize(request);
+  return serialized ? deserialize(await run(serialized)) : { log: [], ...dataTooLarge };
+}

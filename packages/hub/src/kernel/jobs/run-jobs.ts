@@ -5,9 +5,8 @@ import {
   type SerializedResult,
 } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import { isTextDeeperThan } from "../lib/count-values.ts";
-import type { Job, RunJob, SerializedRequest } from "./job.ts";
-import { runThroughJson } from "./serialize.ts";
+import { isTextDeeperThan } from "../lib/json-text.ts";
+import { type Job, type RunJob, runThroughJson, type SerializedRequest } from "./job.ts";
 
 const decoder = new TextDecoder();
 
@@ -27,7 +26,7 @@ export function createJobRunner(
     );
     if ("error" in result) return result;
     const { log, output, parts = [] } = result;
-    // The depth of a small output is checked after it was parsed; see serialize.ts.
+    // The depth of a small output is checked after it was parsed; see job.ts.
     const isTooDeep =
       (output.length > LARGE_BYTES && isTextDeeperThan(MAX_OUTPUT_DEPTH, output)) ||
       parts.some((part) => part !== undefined && isTextDeeperThan(MAX_OUTPUT_DEPTH, part));

@@ -20,8 +20,7 @@ import { RequestError } from "../lib/request-error.ts";
 import { createSemaphore } from "../lib/semaphore.ts";
 import { startDeadline } from "./deadline.ts";
 import { createFairQueue } from "./fair-queue.ts";
-import type { JobCaller, RunJob, SerializedRequest } from "./job.ts";
-import { runThroughJson } from "./serialize.ts";
+import { type JobCaller, type RunJob, runThroughJson, type SerializedRequest } from "./job.ts";
 
 /** The first message that a worker posts. */
 export const READY = "ready";

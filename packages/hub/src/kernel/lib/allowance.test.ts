@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createAllowance } from "./allowance.ts";
+import { createAllowance } from "./limit-socket.ts";
 
 it("allows a burst, then only what the rate refills", () => {
   let now = 0;

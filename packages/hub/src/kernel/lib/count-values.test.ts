@@ -1,7 +1,7 @@
 import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { hasMoreValues, isTextDeeperThan } from "./count-values.ts";
+import { hasMoreValues, isTextDeeperThan } from "./json-text.ts";
 import { DEFAULT_BODY_LIMITS } from "./limits.ts";
 
 function countValues(value: unknown): number {

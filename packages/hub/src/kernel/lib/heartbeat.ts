@@ -1,6 +1,5 @@
 /** A heartbeat renews the leases that this process holds. Without leases it sets no timer. */
-import { elapsedSince, type Instant, instant } from "./elapsed.ts";
-import type { Timers } from "./timers.ts";
+import { elapsedSince, type Instant, instant, type Timers } from "./timers.ts";
 
 export interface HeartbeatOptions {
   leaseMs: number;

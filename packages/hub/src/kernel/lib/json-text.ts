@@ -1,7 +1,54 @@
-/** Finds values in the text of valid JSON, without serializing parsed values again. */
-
+/** Counts, finds and replaces values in the text of valid JSON, without parsing it. */
 import { utf8 } from "./bytes.ts";
-import { endOfString, isClosing, isOpening } from "./count-values.ts";
+
+const SPACE = 0x20;
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
+/** "{" or "[" */
+const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b;
+/** "}" or "]" */
+const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d;
+
+/**
+ * Returns whether valid JSON has more than `limit` values. Call it before parsing, because parsed
+ * values take many times the memory of their text. JSON with n values has at least 2n - 1 characters,
+ * so a short text is not scanned.
+ */
+export function hasMoreValues(text: string, limit: number): boolean {
+  if (text.length <= 2 * limit) return false;
+  // The whole text is one value. Each array or object adds its first member and one per comma.
+  let values = 1;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === COMMA || (isOpening(code) && !isEmpty(text, at))) {
+      values += 1;
+      if (values > limit) return true;
+    }
+  }
+  return false;
+}
+
+/** Returns whether any value of the JSON is inside more than `depth` arrays and objects. */
+export function isTextDeeperThan(depth: number, text: string): boolean {
+  let levels = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (isClosing(code)) levels -= 1;
+    else if (levels > depth && code > SPACE) return true;
+    else if (code === QUOTE) at = endOfString(text, at);
+    else if (isOpening(code)) levels += 1;
+  }
+  return false;
+}
+
+/** Returns whether the array or object that opens at `opening` has no members. */
+function isEmpty(text: string, opening: number): boolean {
+  let at = opening + 1;
+  while (text.charCodeAt(at) <= SPACE) at += 1;
+  return isClosing(text.charCodeAt(at));
+}
 
 export interface TextRange {
   start: number;
@@ -54,10 +101,6 @@ const isName = (quoted: string, name: string): boolean =>
     ? JSON.parse(quoted) === name
     : quoted.length === name.length + 2 && quoted.startsWith(name, 1);
 
-const SPACE = 0x20;
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-
 function skipSpace(text: string, from: number): number {
   let at = from;
   while (text.charCodeAt(at) <= SPACE) at += 1;
@@ -90,4 +133,59 @@ function endOfLiteral(text: string, start: number): number {
     if (code <= SPACE || code === COMMA || isClosing(code)) break;
   }
   return at;
+}
+
+/** "-" or a digit */
+const startsNumber = (code: number): boolean => code === 0x2d || (code >= 0x30 && code <= 0x39);
+/** "-", "+", ".", "E", "e" or a digit */
+const isInNumber = (code: number): boolean =>
+  startsNumber(code) || code === 0x2b || code === 0x2e || code === 0x45 || code === 0x65;
+
+/**
+ * `change` receives and returns the JSON of one string or number. It is called only if `isWanted`
+ * returns true for the range of the scalar in the text.
+ */
+export function mapScalars(
+  text: string,
+  change: (scalar: string) => string,
+  isWanted: (from: number, to: number, isString: boolean) => boolean = () => true,
+): string {
+  const parts: string[] = [];
+  let copiedUntil = 0;
+  let at = 0;
+  const visit = (end: number, isString: boolean) => {
+    if (!isWanted(at, end, isString)) {
+      at = end;
+      return;
+    }
+    const scalar = text.slice(at, end);
+    const changed = change(scalar);
+    if (changed !== scalar) {
+      parts.push(text.slice(copiedUntil, at), changed);
+      copiedUntil = end;
+    }
+    at = end;
+  };
+  while (at < text.length) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) visit(endOfString(text, at) + 1, true);
+    else if (startsNumber(code)) {
+      let end = at + 1;
+      while (isInNumber(text.charCodeAt(end))) end += 1;
+      visit(end, false);
+    } else at += 1;
+  }
+  return parts.join("") + text.slice(copiedUntil);
+}
+
+/** Returns the index of the quote that closes the string which opens at `opening`. */
+export function endOfString(text: string, opening: number): number {
+  let at = opening;
+  for (;;) {
+    at = text.indexOf('"', at + 1);
+    if (at < 0) return text.length;
+    let backslashes = 0;
+    while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
+    if (backslashes % 2 === 0) return at;
+  }
 }

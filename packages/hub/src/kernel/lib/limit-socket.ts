@@ -2,7 +2,6 @@
  * Limits the frames and bytes that the client of a WebSocket may send. The host calls the functions
  * for what its runtime reports: frames and bytes, or whole messages.
  */
-import { createAllowance } from "./allowance.ts";
 import { SOCKET_LIMITS } from "./limits.ts";
 
 /** Each function returns false from the moment when the client has exceeded a limit. */
@@ -43,5 +42,30 @@ export function limitSocket(
       check(size <= messageBytes, MESSAGE_TOO_BIG, `${messageBytes} bytes per message`) &&
       takeBytes(size) &&
       takeFrame(),
+  };
+}
+
+/** A token bucket: it allows `perSecond` on average, and up to `burst` at a time. */
+export interface Allowance {
+  /** Takes `count` from the bucket. If less is left, it takes nothing and returns false. */
+  take(count: number): boolean;
+}
+
+/** `now` returns milliseconds of a monotonic clock. */
+export function createAllowance(
+  { perSecond, burst }: { perSecond: number; burst: number },
+  now: () => number,
+): Allowance {
+  let left = burst;
+  let refilledAt = now();
+  return {
+    take(count) {
+      const time = now();
+      left = Math.min(burst, left + ((time - refilledAt) / 1000) * perSecond);
+      refilledAt = time;
+      if (count > left) return false;
+      left -= count;
+      return true;
+    },
   };
 }

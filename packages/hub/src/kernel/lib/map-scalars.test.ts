@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { mapScalars } from "./map-scalars.ts";
+import { mapScalars } from "./json-text.ts";
 
 it("visits every string, member name and number, and nothing else", () => {
   const visited: string[] = [];

@@ -1,6 +1,6 @@
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { createTextSearch, MIN_LENGTH, type TextSearch } from "./find-texts.ts";
-import { mapScalars } from "./map-scalars.ts";
+import { mapScalars } from "./json-text.ts";
 
 export const MASK = "•••";
 /**

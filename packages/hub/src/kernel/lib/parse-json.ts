@@ -1,7 +1,8 @@
 /** Parses JSON of requests, and checks its limits before any schema validates it. */
+
 import type { Json } from "@signalbox/rules/json.ts";
 import { NUL_MESSAGE, parseJson as parseUnlimited } from "@signalbox/rules/parse-json.ts";
-import { hasMoreValues } from "./count-values.ts";
+import { hasMoreValues } from "./json-text.ts";
 import { DEFAULT_BODY_LIMITS } from "./limits.ts";
 import { RequestError } from "./request-error.ts";
 

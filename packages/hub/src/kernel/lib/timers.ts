@@ -34,3 +34,41 @@ export const reportDue = (timers: Timers, wakeAt: (time: number) => void): Timer
     return timers.after(ms, work);
   },
 });
+
+type Clocks = Pick<Timers, "now" | "monotonic">;
+
+/** A point in time, in milliseconds of the wall clock (`now`) and of the monotonic clock. */
+export interface Instant {
+  now: number;
+  monotonic: number;
+}
+
+export const instant = ({ now, monotonic }: Clocks): Instant => ({
+  now: now(),
+  monotonic: monotonic(),
+});
+
+/**
+ * Returns the milliseconds since an instant, by the clock that has advanced more: the monotonic clock
+ * may stop while the machine is suspended, and the wall clock can be set back.
+ */
+export const elapsedSince = (clocks: Clocks, { now, monotonic }: Instant): number =>
+  Math.max(clocks.now() - now, clocks.monotonic() - monotonic);
+
+/** Returns the result of `work`, or rejects with `message` after `ms`. It does not cancel the work. */
+export async function withTimeout<Result>(
+  { after }: Pick<Timers, "after">,
+  ms: number,
+  work: Promise<Result>,
+  message: string,
+): Promise<Result> {
+  let cancel = () => {};
+  const timeout = new Promise<never>((_, reject) => {
+    cancel = after(ms, () => reject(new Error(message)));
+  });
+  try {
+    return await Promise.race([work, timeout]);
+  } finally {
+    cancel();
+  }
+}

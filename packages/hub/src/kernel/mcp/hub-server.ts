@@ -8,8 +8,8 @@ import {
 } from "@modelcontextprotocol/server";
 import type { z } from "zod";
 import { messageWithField, validationError } from "../lib/request-error.ts";
-import { paramsError } from "./argument-error.ts";
 import { requestContextOf } from "./request-context.ts";
+import { paramsError } from "./sdk-errors.ts";
 
 export type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
 
@@ -36,7 +36,7 @@ export class HubServer extends Server {
 }
 
 /** Makes a handler wait for the earlier requests of its batch. */
-export const inBatch =
+const inBatch =
   (handler: Handler): Handler =>
   (request, context) => {
     const batch = requestContextOf(context)?.batch;
@@ -49,5 +49,12 @@ function toValidationError({ message }: Error) {
     return paramsError({ issues: JSON.parse(message) as z.core.$ZodIssue[] });
   } catch {
     return validationError([{ path: "params", message }]);
+  }
+}
+
+/** A server whose `tools/call` may return a task; the SDK's own check of the result rejects tasks. */
+export class TaskServer extends HubServer {
+  protected override _wrapHandler(method: string, handler: Handler): Handler {
+    return method === "tools/call" ? inBatch(handler) : super._wrapHandler(method, handler);
   }
 }

@@ -1,5 +1,5 @@
 /** The context of an HTTP request for its handler. It passes through the SDK as `authInfo`. */
-import type { AuthInfo, ServerContext } from "@modelcontextprotocol/server";
+import type { AuthInfo, McpHttpHandler, ServerContext } from "@modelcontextprotocol/server";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { Access } from "../access/authorizer.ts";
 import type { ReserveBytes } from "../http/byte-budgets.ts";
@@ -37,3 +37,14 @@ export const isSameAccess = (left: Access, right: Access): boolean =>
   left.token === right.token &&
   isSameSet(left.tenants, right.tenants) &&
   isSameSet(left.scopes, right.scopes);
+
+/** Serves a request without a session. */
+export const serveCall = (
+  handler: McpHttpHandler,
+  request: Request,
+  requestContext: RequestContext,
+): Promise<Response> =>
+  handler.fetch(request, {
+    authInfo: toAuthInfo(requestContext),
+    ...(requestContext.body !== undefined && { parsedBody: requestContext.body }),
+  });

@@ -5,8 +5,7 @@ import type { Notice } from "../store/sql.ts";
 import { createOpenStreams } from "./open-streams.ts";
 import { readCall } from "./read-call.ts";
 import { createResourceChanges, INBOX_URI } from "./resource-changes.ts";
-import { resourceSubscriptions } from "./resource-subscriptions.ts";
-import { createSessions, type SessionsOptions } from "./sessions.ts";
+import { createSessions, resourceSubscriptions, type SessionsOptions } from "./sessions.ts";
 
 const ada: Access = { token: "ada", name: "ada", scopes: ["inbox:read"], tenants: ["acme"] };
 const bob: Access = { ...ada, token: "bob" };

@@ -7,13 +7,20 @@
 import {
   isInitializeRequest,
   isLegacyRequest,
+  ProtocolError,
+  ProtocolErrorCode,
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import type { Access } from "../access/authorizer.ts";
 import { findEvictable, ownerOfAccess } from "../lib/fair-share.ts";
 import { isStream, type OpenStream, type OpenStreams, observeStream } from "./open-streams.ts";
-import { isSameAccess, type RequestContext, toAuthInfo } from "./request-context.ts";
+import {
+  isSameAccess,
+  type RequestContext,
+  requestContextOf,
+  toAuthInfo,
+} from "./request-context.ts";
 import type { ResourceChanges, Watch } from "./resource-changes.ts";
 import { type SessionResponses, trackResponses } from "./session-responses.ts";
 
@@ -239,3 +246,32 @@ const notFound = () =>
     { jsonrpc: "2.0", error: { code: -32001, message: "Session not found" }, id: null },
     { status: 404 },
   );
+
+const MAX_URIS = 1_000;
+
+/** `resources/subscribe` and `resources/unsubscribe` in a session. */
+export const resourceSubscriptions =
+  (isResource: (uri: string, access: Access) => Promise<boolean>) =>
+  (server: Server): Subscriptions => {
+    const uris = new Set<string>();
+    server.setRequestHandler("resources/subscribe", async ({ params: { uri } }, context) => {
+      if (!(await isResource(uri, requestContextOf(context).access)))
+        throw new ProtocolError(
+          ProtocolErrorCode.ResourceNotFound,
+          `There is no resource ${uri.slice(0, 200)}.`,
+          { uri },
+        );
+      if (uris.size >= MAX_URIS && !uris.has(uri))
+        throw new ProtocolError(
+          ProtocolErrorCode.InvalidParams,
+          `uri: the session has ${MAX_URIS} subscriptions, which is the limit; unsubscribe from some first.`,
+        );
+      uris.add(uri);
+      return {};
+    });
+    server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) => {
+      uris.delete(uri);
+      return {};
+    });
+    return { uris, notify: (uri) => void server.sendResourceUpdated({ uri }).catch(() => {}) };
+  };

@@ -13,9 +13,8 @@ import { z } from "zod";
 import type { Access } from "../access/authorizer.ts";
 import { findEvictable, ownerOfAccess } from "../lib/fair-share.ts";
 import { isStream, type OpenStream, type OpenStreams } from "./open-streams.ts";
-import type { RequestContext } from "./request-context.ts";
+import { type RequestContext, serveCall } from "./request-context.ts";
 import type { ResourceChanges, Watch } from "./resource-changes.ts";
-import { serveCall } from "./serve-call.ts";
 
 export interface ListenOptions {
   createServer: McpServerFactory;

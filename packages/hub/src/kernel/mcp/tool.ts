@@ -5,8 +5,8 @@ import type { Access } from "../access/authorizer.ts";
 import type { Scope } from "../access/scopes.ts";
 import type { ReserveBytes } from "../http/byte-budgets.ts";
 import { assertLengths } from "../lib/assert-lengths.ts";
-import { argumentError } from "./argument-error.ts";
 import { type ListedSchema, listedInput, listedOutput } from "./listed-schema.ts";
+import { argumentError } from "./sdk-errors.ts";
 
 export interface ToolContext {
   access: Access;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseOutboundUrl } from "./outbound-url.ts";
+import { parseOutboundUrl } from "./request-rules.ts";
 
 it("accepts https, and http if it is allowed", () => {
   expect(parseOutboundUrl("https://example.com/hook?x=1").host).toBe("example.com");

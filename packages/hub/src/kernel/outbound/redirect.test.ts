@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { utf8 } from "../lib/bytes.ts";
-import { type Hop, nextHop } from "./redirect.ts";
+import { type Hop, nextHop } from "./request-rules.ts";
 
 const body = utf8("{}");
 const secrets = { authorization: "Bearer a", cookie: "b=c", "x-api-key": "d" };

@@ -1,9 +1,10 @@
 /** The availability of the database: the errors while it is unavailable, the log of outages, and `/readyz`. */
 
-import { withTimeout } from "../lib/with-timeout.ts";
+
 import type { Log } from "../lib/log.ts";
 import { RequestError } from "../lib/request-error.ts";
-import { type Timers } from "../lib/timers.ts";
+import { type Timers, withTimeout } from "../lib/timers.ts";
+
 
 /**
  * The database cannot be reached, or does not respond in time. The request may succeed later. This error

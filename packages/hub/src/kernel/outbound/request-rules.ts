@@ -1,5 +1,40 @@
-import type { OutboundRequest } from "@signalbox/rules/flows/outbound.ts";
-import { parseOutboundUrl } from "./outbound-url.ts";
+/** The rules of requests to other servers: their URL, headers and redirects. */
+import { OutboundError, type OutboundRequest } from "@signalbox/rules/flows/outbound.ts";
+
+/** Parses and checks a URL before its host is resolved. Throws an `OutboundError`. */
+export function parseOutboundUrl(text: string, { allowHttp = false, base = "" } = {}): URL {
+  const url = base === "" ? URL.parse(text) : URL.parse(text, base);
+  const invalidUrl = (message: string) => new OutboundError("invalid_url", message);
+  if (!url)
+    throw invalidUrl("The URL is not valid. Write it in full, such as https://example.com/hook.");
+  if (url.protocol !== "https:" && !(allowHttp && url.protocol === "http:"))
+    throw invalidUrl(
+      `The URL has the protocol ${url.protocol}, which is not allowed. Use ${allowHttp ? "http: or " : ""}https:.`,
+    );
+  // The message does not repeat the credentials: it may be logged or shown to others.
+  if (url.username !== "" || url.password !== "")
+    throw invalidUrl(
+      `The URL for ${url.host} contains a user name or a password. Send them in an Authorization header instead.`,
+    );
+  return url;
+}
+
+/**
+ * These headers are removed from requests, because the HTTP client sets them itself. With `expect`, Node
+ * would wait for a 100 Continue.
+ */
+export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "keep-alive",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
 
 /** The part of a request that a redirect can change. */
 export interface Hop {

@@ -1,25 +1,25 @@
-/**
- * Serves `GET /events` over WebSockets with the Hibernation API. The sockets stay open while the object is
- * evicted, and the attachment of a socket stores its access and its cursor. A socket is subscribed to the
- * feed only for a short time after an event, since the timers of a stream would keep an idle object in
- * memory. On the next event, its token is checked again, and it is subscribed again from its cursor.
- */
+/** Live streams on Cloudflare: Server-Sent Events, and WebSockets with the Hibernation API. */
 import type { DurableObjectState, HibernatableSocket, SocketPair } from "cloudflare:workers";
 import {
   isAnswer,
   type LiveConnection,
+  type LiveRequest,
   type LiveStreams,
   type LiveSubscription,
+  liveUnavailable,
   TOKEN_INVALID,
   UNAUTHORIZED,
 } from "../../events/live/live-streams.ts";
-import { type MessageEncoder, socketEncoder } from "../../events/live/message-encoder.ts";
+import {
+  type MessageEncoder,
+  socketEncoder,
+  sseEncoder,
+} from "../../events/live/message-encoder.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { limitSocket, type SocketLimit } from "../../kernel/lib/limit-socket.ts";
 import { SOCKET_LIMITS } from "../../kernel/lib/limits.ts";
 import type { Store } from "../../store.ts";
 import type { AlarmTimers } from "./alarm-timers.ts";
-import { toLiveRequest } from "./live-request.ts";
 
 declare const WebSocketPair: SocketPair;
 
@@ -38,6 +38,12 @@ const RECHECK_MS = 5 * 60_000;
 /** The WebSocket close code for an internal error. */
 const INTERNAL_ERROR = 1011;
 
+/**
+ * Serves `GET /events` over WebSockets with the Hibernation API. The sockets stay open while the object is
+ * evicted, and the attachment of a socket stores its access and its cursor. A socket is subscribed to the
+ * feed only for a short time after an event, since the timers of a stream would keep an idle object in
+ * memory. On the next event, its token is checked again, and it is subscribed again from its cursor.
+ */
 export function createSockets({ state, live, store, timers, onError }: SocketsOptions) {
   /** The subscribed sockets, and the functions that unsubscribe them. */
   const subscribed = new Map<HibernatableSocket, () => void>();
@@ -220,4 +226,78 @@ const createCursorEncoder = (
     save(cursor);
     return socketEncoder.heartbeat(now, cursor, tenants);
   },
+});
+
+const BUFFER_BYTES = 64 * 1024;
+
+/** Serves Server-Sent Events in the body of a `Response`. */
+export async function serveSse(
+  streams: LiveStreams,
+  request: Request,
+  onError: (error: unknown) => void,
+): Promise<Response> {
+  const subscription = await streams.authorize(toLiveRequest(request));
+  const respond = ({ status, headers, body }: ReturnType<typeof liveUnavailable>) =>
+    new Response(body, { status, headers });
+  if (isAnswer(subscription)) return respond(subscription);
+  let onDrain = () => {};
+  let onClose = () => {};
+  let isClosed = false;
+  const end = () => {
+    if (isClosed) return;
+    isClosed = true;
+    onClose();
+  };
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(streamController) {
+        controller = streamController;
+      },
+      pull: () => onDrain(),
+      cancel: end,
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: BUFFER_BYTES }),
+  );
+  const send = (text: string) => {
+    if (!isClosed) controller?.enqueue(utf8(text));
+  };
+  try {
+    await streams.follow(subscription, {
+      encoder: sseEncoder,
+      send,
+      isFull: () => isClosed || (controller?.desiredSize ?? 0) <= 0,
+      onDrain(listener) {
+        onDrain = listener;
+      },
+      onClose(listener) {
+        onClose = listener;
+      },
+      close(code, reason) {
+        if (isClosed) return;
+        send(`event: closed\ndata: ${JSON.stringify({ code, reason })}\n\n`);
+        controller?.close();
+        end();
+      },
+    });
+  } catch (error) {
+    onError(error);
+    end();
+    return respond(liveUnavailable());
+  }
+  return new Response(body, {
+    headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
+  });
+}
+
+/** Path and query of a URL. */
+export function pathOf(url: string): string {
+  const { pathname, search } = new URL(url);
+  return `${pathname}${search}`;
+}
+
+const toLiveRequest = ({ method, url, headers }: Request): LiveRequest => ({
+  method,
+  url: pathOf(url),
+  header: (name) => headers.get(name) || undefined,
 });
