@@ -5,10 +5,12 @@
  * The connections in the store are the queue. Each process leases those that are due, and visits them
  * concurrently. If a process crashes, its leases expire, and other processes lease its connections.
  */
+
 import { createClaimLoop } from "../kernel/lib/claim-loop.ts";
 import { createHeartbeat } from "../kernel/lib/heartbeat.ts";
 import type { Log } from "../kernel/lib/log.ts";
 import type { Timers } from "../kernel/lib/timers.ts";
+import type { Notice } from "../kernel/store/sql.ts";
 import type { Store } from "../store.ts";
 import type { LeasedConnection } from "./model.ts";
 import { createVisit, type VisitOptions } from "./visit.ts";
@@ -104,10 +106,11 @@ export function createKeeper(options: KeeperOptions): Keeper {
     begin,
     onError,
   });
-  const unsubscribe = store.subscribe((notice) => {
+  const onNotice = (notice: Notice) => {
     if (notice.topic === "connections") loop.claimAt(notice.due);
     else if (notice.topic === "gap") loop.claimDue();
-  });
+  };
+  const unsubscribe = store.subscribe(onNotice, ["connections", "gap"]);
   loop.claimDue();
 
   return {

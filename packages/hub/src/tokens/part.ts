@@ -1,4 +1,5 @@
 /** Tokens and sessions: they decide who may do what. */
+
 import {
   type AuthorizeRequest,
   createAuthorizeRequest,
@@ -7,6 +8,7 @@ import { type Authorizer, createAuthorizer } from "../kernel/access/authorizer.t
 import { LOCAL_TENANT, type TokenLookup } from "../kernel/access/scopes.ts";
 import { createStreamSlots, type StreamSlots } from "../kernel/access/stream-slots.ts";
 import { createTenantChoice, type DescribeTenantChoice } from "../kernel/access/tenant-choice.ts";
+import type { Notice } from "../kernel/store/sql.ts";
 import type { Kernel, Part } from "../part.ts";
 import { createLastUse } from "./last-use.ts";
 import { withLocalToken } from "./local-token.ts";
@@ -49,9 +51,10 @@ export async function createTokensPart(
     onUsed: createLastUse(store, timers, onError),
     onError,
   });
-  store.subscribe((notice) => {
+  const onNotice = (notice: Notice) => {
     if (notice.topic === "tenant_deleted") authorizer.endTenant(notice.tenant);
-  });
+  };
+  store.subscribe(onNotice, ["tenant_deleted"]);
   const sessions = createWebSessions({ store, tokens, newId, now });
   return {
     tokens,

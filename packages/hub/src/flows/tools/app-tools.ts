@@ -2,7 +2,9 @@
  * The tools of an app for `tools/list`. Pages are cached until the store announces that the app's tools
  * have changed: agents list tools far more often than people publish flows.
  */
+
 import type { ListToolsResult, Tool } from "@modelcontextprotocol/server";
+import type { Notice } from "../../kernel/store/sql.ts";
 import type { Store } from "../../store.ts";
 import type { StoredApp, StoredTrigger } from "../model.ts";
 
@@ -34,12 +36,13 @@ export function createAppTools({
   const pages = new Map<string, Promise<ListToolsResult>>();
   const keyOf = (tenant: string, slug: string) => `${tenant}\n${slug}\n`;
 
-  const unsubscribe = store.subscribe((notice) => {
+  const onNotice = (notice: Notice) => {
     if (notice.topic === "gap") pages.clear();
     if (notice.topic !== "tools") return;
     const key = keyOf(notice.tenant, notice.app);
     for (const page of pages.keys()) if (page.startsWith(key)) pages.delete(page);
-  });
+  };
+  const unsubscribe = store.subscribe(onNotice, ["tools", "gap"]);
 
   const read = async ({ tenant, slug }: StoredApp, after: string): Promise<ListToolsResult> => {
     const tools: Tool[] = [];

@@ -189,7 +189,7 @@ export async function openPostgres<Definition extends object>(
   );
   await listening.ready;
   // After a lost connection the database may have been replaced, for example by a backup.
-  listeners.subscribe(({ topic }) => topic === "gap" && cache.clear());
+  listeners.subscribe(cache.clear, ["gap"]);
 
   return {
     backend: "postgres",

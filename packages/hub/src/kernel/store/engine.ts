@@ -2,18 +2,21 @@ import type { PackLarge } from "./packs.ts";
 import type { Table } from "./schema.ts";
 import type { Notice } from "./sql.ts";
 
+/** Calls the listener for each notice, or only for those of some topics. Returns a function that unsubscribes. */
+type Subscribe = (
+  listener: (notice: Notice) => void,
+  topics?: readonly Notice["topic"][],
+) => () => void;
+
 /** What a store has besides its verbs. */
 export interface Engine {
   readonly backend: "sqlite" | "postgres" | "durable-object";
   /** The tables of the database. */
   readonly tables: readonly Table[];
-  /**
-   * Calls the listener for each notice of this process or another replica. Returns a function that
-   * unsubscribes.
-   */
-  subscribe(listener: (notice: Notice) => void): () => void;
+  /** Subscribes to the notices of this process and of other replicas. */
+  subscribe: Subscribe;
   /** Like `subscribe`, but only for the notices of this store's commits, not of other replicas. */
-  onCommit(listener: (notice: Notice) => void): () => void;
+  onCommit: Subscribe;
   /**
    * Compresses large payloads in another thread, so that `appendEvents` does not block for long. Returns
    * the request unchanged on backends without threads, and if no payload is large.
@@ -73,15 +76,17 @@ export interface DatabaseFile {
 
 /** Listeners of notices. If a listener throws, the others are still called; a microtask rethrows. */
 export function createListeners() {
-  const listeners = new Set<(notice: Notice) => void>();
+  const entries = new Set<Parameters<Subscribe>>();
+  const subscribe: Subscribe = (...entry) => {
+    entries.add(entry);
+    return () => entries.delete(entry);
+  };
   return {
-    subscribe(listener: (notice: Notice) => void): () => void {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    subscribe,
     notify(notices: readonly Notice[]): void {
       for (const notice of notices)
-        for (const listener of listeners) {
+        for (const [listener, topics] of entries) {
+          if (topics && !topics.includes(notice.topic)) continue;
           try {
             listener(notice);
           } catch (error) {

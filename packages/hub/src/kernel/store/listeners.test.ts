@@ -19,6 +19,14 @@ test("notifies a listener until it unsubscribes", () => {
   expect(received).toEqual([notice, { topic: "gap" }]);
 });
 
+test("notifies a listener only of its topics", () => {
+  const { subscribe, notify } = createListeners();
+  const received: Notice[] = [];
+  subscribe((one) => received.push(one), ["gap", "tenant_deleted"]);
+  notify([notice, { topic: "gap" }]);
+  expect(received).toEqual([{ topic: "gap" }]);
+});
+
 test("notifies the other listeners if one throws, and rethrows its error later", () => {
   const microtasks: (() => void)[] = [];
   vi.stubGlobal("queueMicrotask", (work: () => void) => microtasks.push(work));
