@@ -145,21 +145,26 @@ export async function countExecutedFiles(): Promise<ExecutedFiles[]> {
       name: "say_done",
       parameters: { toolDescription: "Says done.", parameters: [] },
     });
-    await client.connect(
-      new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp/counted`), {
-        requestInit: { headers: { authorization: `Bearer ${TOKEN}` } },
-      }),
-    );
-    const [tool] = (await client.listTools()).tools;
     const send = (type: string) => async () => {
       const { status } = await deliver(hub.url, { type });
       if (status !== 202) throw new Error(`The webhook was answered with ${status}.`);
     };
+    // Connects the client here, since the hub checks the tokens of connected clients regularly.
+    const findTool = async () => {
+      await client.connect(
+        new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp/counted`), {
+          requestInit: { headers: { authorization: `Bearer ${TOKEN}` } },
+        }),
+      );
+      return (await client.listTools()).tools[0]?.name ?? "";
+    };
+    let tool: string | undefined;
     const requests = {
       "a webhook that no flow wants": send("label"),
       "a webhook that runs a flow of two nodes": send("issues"),
       "a tools/call of a flow of two nodes": async () => {
-        const { isError } = await client.callTool({ name: tool?.name ?? "", arguments: {} });
+        tool ??= await findTool();
+        const { isError } = await client.callTool({ name: tool, arguments: {} });
         if (isError) throw new Error("The tool has failed.");
       },
     };
