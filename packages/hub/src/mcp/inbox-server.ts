@@ -10,7 +10,8 @@ import {
   ProtocolErrorCode,
 } from "@modelcontextprotocol/server";
 import { isObject, type Json } from "@signalbox/rules/json.ts";
-import { type Access, type Authorizer, narrowTo, roleHint } from "../kernel/access/authorizer.ts";
+import { type Access, type Authorizer, narrowTo } from "../kernel/access/authorizer.ts";
+import { roleHint } from "../kernel/access/scopes.ts";
 import { type DescribeTenantChoice, TENANT_CHOICE } from "../kernel/access/tenant-choice.ts";
 import type { ReserveBytes } from "../kernel/http/byte-budgets.ts";
 import type { BodyLimits } from "../kernel/lib/limits.ts";

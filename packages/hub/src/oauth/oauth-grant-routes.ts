@@ -4,8 +4,8 @@
  */
 import { grantCursors, oauthGrantApi, type oauthGrantView } from "@signalbox/contract/tokens.ts";
 import type { z } from "zod";
-import { type Access, allows } from "../kernel/access/authorizer.ts";
-import { EVERY_TENANT, type TokenLookup } from "../kernel/access/scopes.ts";
+import type { Access } from "../kernel/access/authorizer.ts";
+import { allows, EVERY_TENANT, type TokenLookup } from "../kernel/access/scopes.ts";
 import { iso, isoOrNull, page, visiblePage } from "../kernel/http/paging.ts";
 import { implement, type Route } from "../kernel/http/route.ts";
 import { RequestError } from "../kernel/lib/request-error.ts";

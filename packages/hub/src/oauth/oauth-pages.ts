@@ -8,8 +8,9 @@
 import type { Context, Hono } from "hono";
 import { isMcpServer } from "../kernel/access/audience.ts";
 import { type AuthorizeRequest, baseUrl } from "../kernel/access/authorize-request.ts";
-import { allows, Denied } from "../kernel/access/authorizer.ts";
+import { Denied } from "../kernel/access/authorizer.ts";
 import {
+  allows,
   EVERY_TENANT,
   type GrantedToken,
   scopesIn,

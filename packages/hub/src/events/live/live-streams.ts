@@ -5,7 +5,8 @@
  */
 
 import type { AuthorizeRequest } from "../../kernel/access/authorize-request.ts";
-import { type Access, allows, Denied, roleHint } from "../../kernel/access/authorizer.ts";
+import { type Access, Denied } from "../../kernel/access/authorizer.ts";
+import { allows, roleHint } from "../../kernel/access/scopes.ts";
 import { type StreamSlots, TOO_MANY_STREAMS } from "../../kernel/access/stream-slots.ts";
 import type { Answer } from "../../kernel/http/ingest-outcome.ts";
 import { DENIED_TITLES } from "../../kernel/http/problem-response.ts";

@@ -4,10 +4,9 @@
  * whole output.
  */
 
-import { type Page } from "../../kernel/store/verb.ts";
 import { MAX_QUEUED, queueApi } from "@signalbox/contract/queue.ts";
 import { runApi, runCursors, runValueApi, stepCursors } from "@signalbox/contract/runs.ts";
-import { allows, roleHint } from "../../kernel/access/authorizer.ts";
+import { allows, roleHint } from "../../kernel/access/scopes.ts";
 import { type StreamSlots, TOO_MANY_STREAMS } from "../../kernel/access/stream-slots.ts";
 import { iso, isoOrNull } from "../../kernel/http/paging.ts";
 import { rangeResponse } from "../../kernel/http/range.ts";
@@ -16,12 +15,21 @@ import { utf8 } from "../../kernel/lib/bytes.ts";
 import { idFloor } from "../../kernel/lib/ids.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { yieldToEventLoop } from "../../kernel/lib/yield-to-event-loop.ts";
+import type { Page } from "../../kernel/store/verb.ts";
 import type { Store } from "../../store.ts";
 import type { DraftRuns } from "../editing/draft-runs.ts";
 import type { ToolCalls } from "../editing/tool-calls.ts";
 import { summarizeRun, viewRun, viewStep } from "../views.ts";
 import type { RunChange } from "./follow-run.ts";
-import { RUN_STATUSES, type Run, type RunQuery, type RunSummary, type StepPage, TERMINAL_STATUSES, type ValueKey } from "./model.ts";
+import {
+  RUN_STATUSES,
+  type Run,
+  type RunQuery,
+  type RunSummary,
+  type StepPage,
+  TERMINAL_STATUSES,
+  type ValueKey,
+} from "./model.ts";
 import type { WorkerLoad } from "./run-metrics.ts";
 import type { StartedRun } from "./runner.ts";
 

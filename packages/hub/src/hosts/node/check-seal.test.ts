@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { SourceEndpoint } from "../../events/endpoints/model.ts";
 import { createSeal } from "../../kernel/lib/seal.ts";
 import { readSettings } from "../../settings.ts";
-import { assertKeyDecrypts, warnOfShortSecrets } from "./check-seal.ts";
+import { assertKeyDecrypts, warnOfShortSecrets } from "./stored-secrets.ts";
 
 const seal = createSeal(new Uint8Array(32).fill(1));
 const otherSeal = createSeal(new Uint8Array(32).fill(2));

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { SealedText } from "../../flows/secrets/store.ts";
 import { createSeal } from "../../kernel/lib/seal.ts";
-import { resealAll } from "./reseal.ts";
+import { resealAll } from "./stored-secrets.ts";
 
 const key = (byte: number) => new Uint8Array(32).fill(byte);
 

@@ -14,8 +14,6 @@ import {
 } from "./scopes.ts";
 import { type DescribeTenantChoice, TENANT_CHOICE } from "./tenant-choice.ts";
 
-export { allows, roleHint } from "./scopes.ts";
-
 /** What a token may do. */
 export interface Access {
   /** The token's id, which is stored with claims. */
