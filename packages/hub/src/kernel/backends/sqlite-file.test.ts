@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, existsSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, it, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import {
   allEvents,
@@ -15,9 +15,9 @@ import {
   START,
   sampleEvents,
 } from "../../events/store/contract/sample.ts";
-import type { Store } from "../../store.ts";
-import { storeDefinition } from "../../store.ts";
+import { type Store, storeDefinition } from "../../store.ts";
 import { openSqlite, type SqliteOptions } from "./sqlite.ts";
+import { lockDatabase } from "./sqlite-file.ts";
 
 const MIB = 1024 ** 2;
 const newFile = () => join(tempFolder(), "hub.db");
@@ -183,4 +183,20 @@ test("loses nothing if the process is killed while it converts the file", async 
     db.close();
   }
   expect(interrupted).toBeGreaterThan(0);
+});
+
+it("locks a database until the lock is released, while others can still open the database", async () => {
+  const folder = tempFolder();
+  const file = join(folder, "hub.db");
+  const release = lockDatabase(file);
+  expect(release).toBeTypeOf("function");
+  expect(lockDatabase(file)).toBeUndefined();
+  const store = openSqlite(storeDefinition, file);
+  await store.checkWritable(1);
+  await store.close();
+  expect(lockDatabase(file)).toBeUndefined();
+  expect(readdirSync(folder).toSorted()).toEqual(["hub.db", "hub.db.lock"]);
+  release?.();
+  release?.();
+  lockDatabase(file)?.();
 });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { limitSocket } from "./limit-socket.ts";
+import { createAllowance, limitSocket } from "./limit-socket.ts";
 import { SOCKET_LIMITS } from "./limits.ts";
 
 function setUp() {
@@ -43,4 +43,17 @@ it("refills the limits over time, but allows nothing after closing, and closes o
   wait(60_000);
   expect([takeBytes(1), takeFrame(), takeMessage(5_000)]).toEqual([false, false, false]);
   expect(closed).toHaveLength(1);
+});
+
+it("allows a burst, then only what the rate refills", () => {
+  let now = 0;
+  const { take } = createAllowance({ perSecond: 10, burst: 30 }, () => now);
+  for (let taken = 0; taken < 30; taken += 1) expect(take(1)).toBe(true);
+  expect(take(1)).toBe(false);
+  now = 100;
+  expect(take(1)).toBe(true);
+  expect(take(1)).toBe(false);
+  now = 60_000;
+  expect(take(31)).toBe(false);
+  expect(take(30)).toBe(true);
 });
