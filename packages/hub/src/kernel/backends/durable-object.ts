@@ -19,7 +19,7 @@ import {
 } from "../store/sql.ts";
 import { createStoreCache } from "../store/store-cache.ts";
 import { bindVerbs, type StoreOf } from "../store/verb.ts";
-import { sqliteDialect } from "./sqlite-dialect.ts";
+import { sqliteDialect } from "./dialects.ts";
 
 /** The part of `DurableObjectStorage` that the store uses. */
 export interface ObjectStorage {

@@ -5,37 +5,11 @@
  */
 import pg from "pg";
 import type { Dialect, Notice, Operation, Row, Value, Verb } from "../store/sql.ts";
+import { postgresDialect } from "./dialects.ts";
 import { VerbFailed } from "./postgres-errors.ts";
 import { zstd } from "./zstd.ts";
 
-export const dialect: Dialect = {
-  forUpdate: " FOR UPDATE",
-  skipLocked: " FOR UPDATE SKIP LOCKED",
-  TEXT: 'TEXT COLLATE "C"',
-  BLOB: "BYTEA",
-  CLUSTERED: "",
-  indexOf: "strpos",
-  randomId: "replace(gen_random_uuid()::text, '-', '')",
-  // The name of a WAL file begins with the timeline, in eight digits. A standby cannot compute it.
-  timeline:
-    "CASE WHEN pg_is_in_recovery() THEN '00' " +
-    "ELSE lower(substr(pg_walfile_name(pg_current_wal_lsn()), 7, 2)) END",
-  columns:
-    "SELECT column_name AS name FROM information_schema.columns " +
-    "WHERE table_schema = current_schema() AND table_name = ? ORDER BY ordinal_position",
-  tableParts:
-    "WITH t AS (SELECT to_regclass(quote_ident(current_schema()) || '.' || quote_ident(?)) AS id) " +
-    "SELECT a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END AS part " +
-    "FROM pg_attribute a, t WHERE a.attrelid = t.id AND a.attnum > 0 AND NOT a.attisdropped " +
-    "UNION ALL SELECT pg_get_constraintdef(c.oid) FROM pg_constraint c, t WHERE c.conrelid = t.id AND c.contype IN ('p', 'u') " +
-    "UNION ALL SELECT pg_get_indexdef(i.indexrelid) FROM pg_index i, t WHERE i.indrelid = t.id " +
-    "AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid)",
-  migrationLock: "SELECT pg_advisory_xact_lock(7469446717)",
-  maxParams: 65_535,
-  maxBlob: Number.MAX_SAFE_INTEGER,
-  pageBytes: undefined,
-  codec: zstd,
-};
+export const dialect: Dialect = { ...postgresDialect, codec: zstd };
 
 /** Parses BIGINT as a number, since our values fit. By default, the driver returns strings. */
 export const types = {

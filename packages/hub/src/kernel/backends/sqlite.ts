@@ -25,7 +25,7 @@ import {
 } from "../store/sql.ts";
 import { createStoreCache, type StoreCache } from "../store/store-cache.ts";
 import { bindVerbs, type StoreOf } from "../store/verb.ts";
-import { sqliteDialect } from "./sqlite-dialect.ts";
+import { sqliteDialect } from "./dialects.ts";
 import {
   assertWritable,
   BUSY_TIMEOUT_MS,

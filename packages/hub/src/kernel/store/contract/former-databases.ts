@@ -7,8 +7,7 @@ import postgresCd926100 from "../../../../../../test/fixtures/former-databases/c
 import sqliteCd926100 from "../../../../../../test/fixtures/former-databases/cd926100.sqlite.sql?raw";
 import { allEvents } from "../../../events/store/contract/sample.ts";
 import { storeDefinition } from "../../../store.ts";
-import { dialect as postgresDialect } from "../../backends/postgres-pipeline.ts";
-import { sqliteDialect } from "../../backends/sqlite-dialect.ts";
+import { postgresDialect, sqliteDialect } from "../../backends/dialects.ts";
 import { describeSchema } from "../known-schemas.ts";
 import { checksumOf, translate } from "../migrate.ts";
 import { migrations } from "../migrations.ts";
