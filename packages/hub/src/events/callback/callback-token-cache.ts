@@ -43,13 +43,12 @@ export function createCallbackTokenCache(options: CallbackTokenCacheOptions): Ca
   const loading = new Map<string, Promise<CallbackToken | undefined>>();
   let invalidations = 0;
 
-  const unsubscribe = store.subscribe(({ topic }) => {
-    if (topic !== "connections" && topic !== "tools" && topic !== "gap") return;
+  const unsubscribe = store.subscribe(() => {
     invalidations += 1;
     cached.clear();
     unknown.clear();
     loading.clear();
-  });
+  }, ["connections", "tools", "gap"]);
 
   const query = async (hash: string): Promise<CallbackToken | undefined> => {
     const invalidationsBefore = invalidations;

@@ -8,7 +8,8 @@
  */
 
 import { createHeartbeat } from "../../kernel/lib/heartbeat.ts";
-import { type Timers, type Instant, instant } from "../../kernel/lib/timers.ts";
+import type { Timers } from "../../kernel/lib/timers.ts";
+import { type Instant, instant } from "../../kernel/lib/timers.ts";
 import type { Store } from "../../store.ts";
 import { createWorkSlots, WORK_SLOTS } from "./activity.ts";
 import { createClaimer, createRunLimit, createRunMemory } from "./claimer.ts";
@@ -17,11 +18,13 @@ import { createWaiters, followRun, type RunChange } from "./follow-run.ts";
 import { createLeases } from "./leases.ts";
 import type { ClaimedRun, ImmediateRun, LaneRun, NewRun, Run, WrittenStep } from "./model.ts";
 import type { NodeProgress } from "./node-services.ts";
-import { createDeferredStart, createProgressCommit, type DeferredStart } from "./progress-commit.ts";
+import {
+  createDeferredStart,
+  createProgressCommit,
+  type DeferredStart,
+} from "./progress-commit.ts";
 import { observeEnds, observeSteps, type WorkerLoad } from "./run-metrics.ts";
 import { createRunWaits } from "./run-waits.ts";
-
-
 
 export interface RunnerOptions
   extends Pick<ExecutionsOptions, "registry" | "loadSecrets" | "loadInput" | "services" | "timers">,
@@ -270,16 +273,20 @@ function createComponents(
     renewExpired: heartbeat.renewExpired,
     execute: executions.execute,
   });
-  const unsubscribe = store.subscribe((notice) => {
-    if (notice.topic === "runs") claimer.claimAt(notice.due);
-    else if (notice.topic === "run_cancel") executions.cancel(notice.run);
-    // If the run executes here, `onFinished` checks its waiters.
-    else if (notice.topic === "run_ended" && !executions.has(notice.run)) waiters.check(notice.run);
-    else if (notice.topic === "gap") {
-      waiters.checkAll();
-      claimer.claimDue();
-    }
-  });
+  const unsubscribe = store.subscribe(
+    (notice) => {
+      if (notice.topic === "runs") claimer.claimAt(notice.due);
+      else if (notice.topic === "run_cancel") executions.cancel(notice.run);
+      // If the run executes here, `onFinished` checks its waiters.
+      else if (notice.topic === "run_ended" && !executions.has(notice.run))
+        waiters.check(notice.run);
+      else if (notice.topic === "gap") {
+        waiters.checkAll();
+        claimer.claimDue();
+      }
+    },
+    ["runs", "run_cancel", "run_ended", "gap"],
+  );
   const stopObserving = observeEnds(store, options.metrics);
   claimer.claimDue();
 

@@ -50,10 +50,13 @@ export function createTicker(options: TickerOptions): Ticker {
     begin: async () => {}, // `fireSchedules` has already queued the runs
     onError,
   });
-  const unsubscribe = store.subscribe((notice) => {
-    if (notice.topic === "gap") loop.claimDue();
-    else if (notice.topic === "schedules") loop.claimAt(notice.due);
-  });
+  const unsubscribe = store.subscribe(
+    (notice) => {
+      if (notice.topic === "gap") loop.claimDue();
+      else if (notice.topic === "schedules") loop.claimAt(notice.due);
+    },
+    ["gap", "schedules"],
+  );
   loop.claimDue();
 
   return {
