@@ -22,7 +22,7 @@ const inFolder = (files: readonly SourceFile[], folder: string): SourceFile[] =>
 const CAPABILITIES: Record<string, RegExp> = {
   redelivery: /redeliver/i,
   "the OAuth server":
-    /createOAuth|oauth_(clients|codes|grants|refresh|device)|"\.\.\/oauth\/|\/src\/oauth\//,
+    /createOAuth(?!Tokens)|oauth_(clients|codes|grants|refresh|device)|"\.\.\/oauth\/|\/src\/oauth\//,
   "MCP Events": /mcp-events\/|EventsDraft|"events\/(list|poll|stream|subscribe)/,
 };
 const NOT_COUNTED = /^packages\/hub\/src\/[^/]+\.ts$|\/hosts\/cli\/|\/(legacy-)?migrations\.ts$/;
