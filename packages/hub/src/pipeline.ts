@@ -19,17 +19,30 @@
 import { type AcceptedRequest, createIngest, type IngestOptions } from "./events/admit/ingest.ts";
 import { CALLBACK_SOURCE, type IngestObservation } from "./events/admit/observe-ingest.ts";
 import type { CallbackRequest, IncomingRequest } from "./events/admit/receive-request.ts";
-import { type AdmitCallbackOptions, createAdmitCallback } from "./events/callback/admit-callback.ts";
+import {
+  type AdmitCallbackOptions,
+  createAdmitCallback,
+} from "./events/callback/admit-callback.ts";
 import type { AppendRequest, AppendResult, StalePlan } from "./events/model.ts";
 import type { EventsPart } from "./events/part.ts";
 import type { DeferrablePlan } from "./flows/matching/deferred-matching.ts";
 import type { PlannedRequest, PlannedResult, TrippedTrigger } from "./flows/matching/model.ts";
 import type { MatchingPart } from "./flows/matching/part.ts";
-import { type IngestOutcome, overQuota, rejection, tenantDeleted } from "./kernel/http/ingest-outcome.ts";
+import {
+  type IngestOutcome,
+  overQuota,
+  rejection,
+  tenantDeleted,
+} from "./kernel/http/ingest-outcome.ts";
 import type { MaybePromise } from "./kernel/lib/maybe-promise.ts";
 import { RequestError } from "./kernel/lib/request-error.ts";
 import type { Metrics } from "./kernel/metrics.ts";
-import { createReadiness, isStorageUnavailable, StoreFailed, wrapStoreErrors } from "./kernel/store/availability.ts";
+import {
+  createReadiness,
+  isStorageUnavailable,
+  StoreFailed,
+  wrapStoreErrors,
+} from "./kernel/store/availability.ts";
 import { createGroupCommit, type GroupCommit } from "./kernel/store/group-commit.ts";
 import type { Kernel, Part } from "./part.ts";
 

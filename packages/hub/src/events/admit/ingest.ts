@@ -10,13 +10,28 @@
  * address.
  */
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import { checkContentEncoding, createHeaderReader, evidenceOfRemoteOrigin } from "../../kernel/http/check-request.ts";
+import {
+  checkContentEncoding,
+  createHeaderReader,
+  evidenceOfRemoteOrigin,
+} from "../../kernel/http/check-request.ts";
 import { mediaType } from "../../kernel/http/decode.ts";
-import { type IngestOutcome, isRejection, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
+import {
+  type IngestOutcome,
+  isRejection,
+  type Rejection,
+  rejection,
+} from "../../kernel/http/ingest-outcome.ts";
 import { type RateLimit, UNLIMITED } from "../../kernel/http/rate-limit.ts";
 import type { RunJob } from "../../kernel/jobs/job.ts";
 import type { AppendRequest, NewEvent } from "../model.ts";
-import { canBeSigned, checkSignature, checkSignatureHeaders, type Endpoint, type Endpoints } from "./endpoints.ts";
+import {
+  canBeSigned,
+  checkSignature,
+  checkSignatureHeaders,
+  type Endpoint,
+  type Endpoints,
+} from "./endpoints.ts";
 import { readLargeWebhook, readWebhook } from "./read-webhook.ts";
 import type { IncomingRequest } from "./receive-request.ts";
 import { type NoTenant, type SourceDefinition, secretVariable, type Tenancy } from "./source.ts";

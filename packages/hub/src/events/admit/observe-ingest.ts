@@ -1,8 +1,9 @@
 /** Observes webhooks and callbacks: logs and measures their outcomes, and counts rejections. */
-import { isStorageUnavailable } from "../../kernel/store/availability.ts";
+
 import { type IngestOutcome, isRejection, outcomeLabel } from "../../kernel/http/ingest-outcome.ts";
 import type { Log } from "../../kernel/lib/log.ts";
 import type { Metrics } from "../../kernel/metrics.ts";
+import { isStorageUnavailable } from "../../kernel/store/availability.ts";
 import type { AppendRequest } from "../model.ts";
 import { sources } from "../sources/index.ts";
 

@@ -4,8 +4,8 @@
  * from the path. While the hub is shutting down, it rejects every request.
  */
 
-import { type BodyBudget } from "../../kernel/http/byte-budgets.ts";
 import { clientAddress, type TrustedProxy } from "../../kernel/http/addresses.ts";
+import type { BodyBudget } from "../../kernel/http/byte-budgets.ts";
 import { type IngestOutcome, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import { concat } from "../../kernel/lib/bytes.ts";
 import type { MaybePromise } from "../../kernel/lib/maybe-promise.ts";

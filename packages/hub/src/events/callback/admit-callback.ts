@@ -8,13 +8,17 @@
 
 import { MAX_ID } from "@signalbox/contract/event-limits.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import { checkContentEncoding, repeatedHeader, textProblem } from "../../kernel/http/check-request.ts";
+import {
+  checkContentEncoding,
+  repeatedHeader,
+  textProblem,
+} from "../../kernel/http/check-request.ts";
 import { isRejection, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import type { RateLimit } from "../../kernel/http/rate-limit.ts";
 import { bearerToken, TOKEN_TOO_LONG } from "../../kernel/http/request-token.ts";
 import type { RunJob } from "../../kernel/jobs/job.ts";
 import { type AcceptedRequest, tooManyRequests } from "../admit/ingest.ts";
-import { type CallbackRequest, type IncomingRequest } from "../admit/receive-request.ts";
+import type { CallbackRequest } from "../admit/receive-request.ts";
 import { parseCallback, readLargeCallback, toEvent } from "./callback-event.ts";
 import type { CallbackToken, CallbackTokenCache } from "./callback-token-cache.ts";
 

@@ -3,9 +3,9 @@
  * payload is the callback's `data`. A job reads large bodies; the result is the same.
  */
 
-import { textProblem } from "../../kernel/http/check-request.ts";
 import { MAX_ID, MAX_TIMESTAMP, MAX_TYPE } from "@signalbox/contract/event-limits.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { textProblem } from "../../kernel/http/check-request.ts";
 import { asObject, decodeJson, decodeText } from "../../kernel/http/decode.ts";
 import { isRejection, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import { defineJob, type RunJob } from "../../kernel/jobs/job.ts";

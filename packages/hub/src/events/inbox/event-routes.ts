@@ -1,6 +1,13 @@
 /** Routes of events: lists, changes and replays of many events, and single events. */
+
+import {
+  type EventOutcome,
+  eventApi,
+  eventListApi,
+  MAX_MARKED,
+  MAX_REPLAYED,
+} from "@signalbox/contract/events.ts";
 import { allows } from "../../kernel/access/scopes.ts";
-import { type EventOutcome, eventApi, eventListApi, MAX_MARKED, MAX_REPLAYED } from "@signalbox/contract/events.ts";
 import { implement, NO_STORE, type Route } from "../../kernel/http/route.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import { itemView, type JsonBody } from "./event-view.ts";

@@ -1,7 +1,6 @@
 /** Changes events of the inbox: marks them as processed or pending, claims and releases them. */
 
-
-import { type ReserveBytes } from "../../kernel/http/byte-budgets.ts";
+import type { ReserveBytes } from "../../kernel/http/byte-budgets.ts";
 import { largestFitting } from "../../kernel/lib/largest-fitting.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { Store } from "../../store.ts";

@@ -1,8 +1,8 @@
 /** The inbox as an MCP server: its tools, resources and prompts. */
 
-import { type ReserveBytes } from "../../kernel/http/byte-budgets.ts";
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import type { Access } from "../../kernel/access/authorizer.ts";
+import type { ReserveBytes } from "../../kernel/http/byte-budgets.ts";
 import { RequestError } from "../../kernel/lib/request-error.ts";
 import type { McpOffer } from "../../kernel/mcp/offer.ts";
 import { EVENT_URI_PREFIX, INBOX_URI } from "../../kernel/mcp/resource-changes.ts";

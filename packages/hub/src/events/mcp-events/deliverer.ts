@@ -6,7 +6,7 @@
 
 import { createBatcher } from "../../kernel/lib/batcher.ts";
 import { createSemaphore } from "../../kernel/lib/semaphore.ts";
-import { type Timers, elapsedSince, type Instant, instant } from "../../kernel/lib/timers.ts";
+import { elapsedSince, type Instant, instant, type Timers } from "../../kernel/lib/timers.ts";
 import type { Store } from "../../store.ts";
 import { type Delivery, type DeliveryContext, openDelivery } from "./delivery.ts";
 import type { DeliveryProgress } from "./model.ts";

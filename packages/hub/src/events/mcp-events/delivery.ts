@@ -9,7 +9,7 @@ import { grants, isActive } from "../../kernel/access/authorizer.ts";
 import type { GrantedToken, TokenLookup } from "../../kernel/access/scopes.ts";
 import type { Seal } from "../../kernel/lib/seal.ts";
 import type { Semaphore } from "../../kernel/lib/semaphore.ts";
-import { type Timers, elapsedSince, type Instant, instant } from "../../kernel/lib/timers.ts";
+import { elapsedSince, type Instant, instant, type Timers } from "../../kernel/lib/timers.ts";
 import type { Store } from "../../store.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
 import type { Feed, Follower } from "../live/feed.ts";
@@ -18,7 +18,13 @@ import { matchesFilter, toEventFilter } from "./event-types.ts";
 import type { DeliveryProgress, Subscription } from "./model.ts";
 import type { Envelope } from "./protocol.ts";
 import { toOccurrence } from "./read-log.ts";
-import { type Endpoint, type PostWebhook, type SendResult, sendFailure, sendWebhook } from "./webhook.ts";
+import {
+  type Endpoint,
+  type PostWebhook,
+  type SendResult,
+  sendFailure,
+  sendWebhook,
+} from "./webhook.ts";
 
 export type DeliveryOutcome = "delivered" | "failed" | "skipped" | "gone" | "terminated";
 

@@ -32,8 +32,12 @@ import {
   unsubscribeParams,
 } from "./protocol.ts";
 import { findStart, readLog, toOccurrence } from "./read-log.ts";
-import type { EventsRequestContext, StreamsContext } from "./stream.ts";
-import { type Exchange, streamEvents } from "./stream.ts";
+import {
+  type EventsRequestContext,
+  type Exchange,
+  type StreamsContext,
+  streamEvents,
+} from "./stream.ts";
 import type { Subscriber } from "./subscribe.ts";
 
 const anyParams = z.looseObject({});

@@ -1,10 +1,14 @@
-import { nodeHmacKey } from "../../hosts/node/ports.ts";
 import { randomBytes } from "node:crypto";
-import { OutboundError, type OutboundErrorCode, type OutboundRequest } from "@signalbox/rules/flows/outbound.ts";
+import {
+  OutboundError,
+  type OutboundErrorCode,
+  type OutboundRequest,
+} from "@signalbox/rules/flows/outbound.ts";
 import fc from "fast-check";
 import { Webhook as StandardWebhook, Webhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
 import { describe, expect, it } from "vitest";
+import { nodeHmacKey } from "../../hosts/node/ports.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { webHmacKey } from "../../kernel/lib/hmac.ts";
 import { webhookSecretError } from "./protocol.ts";

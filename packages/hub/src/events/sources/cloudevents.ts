@@ -1,10 +1,17 @@
 /** https://cloudevents.io: the three modes of the HTTP binding 1.0, and the webhook handshake. */
 import { decodeJson, decodeObject, decodeText } from "../../kernel/http/decode.ts";
 import { type IngestOutcome, isRejection, rejection } from "../../kernel/http/ingest-outcome.ts";
-import { type TextRange, toByteRanges, endOfString } from "../../kernel/lib/json-text.ts";
+import { endOfString, type TextRange, toByteRanges } from "../../kernel/lib/json-text.ts";
 import { bearer } from "../admit/signatures.ts";
 import { type DecodedEvent, defineSource, type VerifiedRequest } from "../admit/source.ts";
-import { attributesFrom, BATCHED, type CloudEvent, checkEvent, STRUCTURED, structuredForm } from "./cloudevents-format.ts";
+import {
+  attributesFrom,
+  BATCHED,
+  type CloudEvent,
+  checkEvent,
+  STRUCTURED,
+  structuredForm,
+} from "./cloudevents-format.ts";
 import { pickText, summarizePlain } from "./summary.ts";
 
 const MAX_BATCH = 100;

@@ -7,11 +7,25 @@
  * duplicates, and one sends all inserts and the commit. So it holds the locks for one round trip.
  */
 
-import { createPacker, PACK_COLUMNS, type PackedPayload, sharedPackBytes } from "../../kernel/store/packs.ts";
+import {
+  createPacker,
+  PACK_COLUMNS,
+  type PackedPayload,
+  sharedPackBytes,
+} from "../../kernel/store/packs.ts";
 import { columnsOf } from "../../kernel/store/schema.ts";
-import { both, type Dialect, insert, keyRows, notify, query, type Value, type Verb } from "../../kernel/store/sql.ts";
-import type { AppendRequest, AppendResult, CheckResult, NewEvent, StalePlan } from "../model.ts";
+import {
+  both,
+  type Dialect,
+  insert,
+  keyRows,
+  notify,
+  query,
+  type Value,
+  type Verb,
+} from "../../kernel/store/sql.ts";
 import { lockOrCreateTenants, type TenantHead } from "../../tenants/lock-tenants.ts";
+import type { AppendRequest, AppendResult, CheckResult, NewEvent, StalePlan } from "../model.ts";
 import { eventTables } from "../tables.ts";
 
 interface EventPosition {

@@ -7,8 +7,6 @@ import { renameColumns } from "@signalbox/rules/flows/import/read-flow-file.ts";
 import { type Json, type JsonObject, setOwn } from "@signalbox/rules/json.ts";
 import { normalizeColumnName } from "@signalbox/rules/normalize-column-name.ts";
 
-
-
 type Row = Record<string, unknown>;
 
 /** The app of flows that name no app. */

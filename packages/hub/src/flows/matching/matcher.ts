@@ -4,7 +4,6 @@
  * their params, so the cost of an event does not depend on the number of other triggers. A plan contains
  * the revision of the triggers, and the store rejects it if the triggers have changed.
  */
-
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { breakerReason, type Trip } from "@signalbox/rules/match/breaker.ts";
 import { FILTER_TIMEOUT_MS } from "@signalbox/rules/match/filter.ts";

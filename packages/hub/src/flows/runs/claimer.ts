@@ -3,8 +3,9 @@
  * with memory. A flow whose share of the slots or of the memory is used up is left out.
  */
 import { type ClaimLoop, createClaimLoop } from "../../kernel/lib/claim-loop.ts";
-import { createShares, type GroupPath, type Shares } from "../../kernel/lib/shares.ts";
-import { type Timers, type Instant, instant } from "../../kernel/lib/timers.ts";
+import type { GroupPath } from "../../kernel/lib/shares.ts";
+import { createShares, type Shares } from "../../kernel/lib/shares.ts";
+import { type Instant, instant, type Timers } from "../../kernel/lib/timers.ts";
 import type { Store } from "../../store.ts";
 import type { WorkSlots } from "./activity.ts";
 import type { ClaimedRun, ClaimShares } from "./model.ts";

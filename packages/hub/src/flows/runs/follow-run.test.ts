@@ -1,14 +1,20 @@
-import { StorageUnavailable } from "../../kernel/store/availability.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { systemTimers } from "../../hosts/node/ports.ts";
 import { openSqlite } from "../../kernel/backends/sqlite.ts";
 import { createTestTimers } from "../../kernel/lib/test-timers.ts";
+import { StorageUnavailable } from "../../kernel/store/availability.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
 import { storeDefinition } from "../../store.ts";
 import { createWaiters, followRun } from "./follow-run.ts";
 import type { Run, RunStatus, Step, StepPage, StepQuery } from "./model.ts";
-import { claimExactly, sampleRun, sampleStep, save, succeeded } from "./store/contract/run-sample.ts";
+import {
+  claimExactly,
+  sampleRun,
+  sampleStep,
+  save,
+  succeeded,
+} from "./store/contract/run-sample.ts";
 
 const step = (nth: number, status: Step["status"], output: Step["output"] = null) =>
   ({ nth, status, output }) as Step;

@@ -1,6 +1,7 @@
 /** How callers of this process wait for a run that any process executes: for its changes, and for its end. */
-import { awaitStorage } from "../../kernel/store/availability.ts";
+
 import type { Timers } from "../../kernel/lib/timers.ts";
+import { awaitStorage } from "../../kernel/store/availability.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
 import type { Store } from "../../store.ts";
 import { type Run, type Step, type StepPage, type StepQuery, TERMINAL_STATUSES } from "./model.ts";

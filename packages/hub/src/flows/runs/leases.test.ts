@@ -1,11 +1,10 @@
-import { StorageUnavailable } from "../../kernel/store/availability.ts";
 import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import { expect, test } from "vitest";
 import { createTestTimers } from "../../kernel/lib/test-timers.ts";
+import { instant } from "../../kernel/lib/timers.ts";
+import { StorageUnavailable } from "../../kernel/store/availability.ts";
 import { createEffects, createLeases } from "./leases.ts";
 import { ExecutionAborted } from "./step-records.ts";
-import { instant } from "../../kernel/lib/timers.ts";
-
 
 function open() {
   const timers = createTestTimers(1_000_000);

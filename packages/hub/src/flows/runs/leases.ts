@@ -3,8 +3,9 @@
  * paused, for example because the machine slept, may continue after its leases have expired. Another
  * worker may have claimed its runs by then. Therefore an old lease is renewed before each effect of a run.
  */
+
+import { elapsedSince, type Instant, instant, type Timers } from "../../kernel/lib/timers.ts";
 import { awaitStorage } from "../../kernel/store/availability.ts";
-import { type Timers, elapsedSince, type Instant, instant } from "../../kernel/lib/timers.ts";
 import type { Store } from "../../store.ts";
 import { ExecutionAborted } from "./step-records.ts";
 

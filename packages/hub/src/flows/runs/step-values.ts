@@ -3,12 +3,22 @@
  * where a value is needed instead of its text.
  */
 
-import { hasMoreValues } from "../../kernel/lib/json-text.ts";
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { jsonBytes, textBytes } from "@signalbox/rules/json-bytes.ts";
-import { LARGE_BYTES, LargeJson, MAX_VALUE_BYTES, MAX_VALUE_MB, type MaybeLarge, type MixedJson, type MixedObject, parseUnlessLarge, writeJson } from "@signalbox/rules/large-json.ts";
+import {
+  LARGE_BYTES,
+  LargeJson,
+  MAX_VALUE_BYTES,
+  MAX_VALUE_MB,
+  type MaybeLarge,
+  type MixedJson,
+  type MixedObject,
+  parseUnlessLarge,
+  writeJson,
+} from "@signalbox/rules/large-json.ts";
 import { writeShared } from "@signalbox/rules/write-shared.ts";
+import { hasMoreValues } from "../../kernel/lib/json-text.ts";
 import type { Mask } from "../../kernel/lib/mask.ts";
 import type { RunError } from "./model.ts";
 

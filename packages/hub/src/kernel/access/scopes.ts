@@ -1,5 +1,5 @@
 /** Tokens: their scopes and tenants, the roles of people, and what both allow. */
-import { SCOPES, type Scope } from "@signalbox/contract/scopes.ts";
+import { EVERY_TENANT, SCOPES, type Scope } from "@signalbox/contract/scopes.ts";
 
 export type { Scope } from "@signalbox/contract/scopes.ts";
 

@@ -1,10 +1,8 @@
 /** The availability of the database: the errors while it is unavailable, the log of outages, and `/readyz`. */
 
-
 import type { Log } from "../lib/log.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { type Timers, withTimeout } from "../lib/timers.ts";
-
 
 /**
  * The database cannot be reached, or does not respond in time. The request may succeed later. This error

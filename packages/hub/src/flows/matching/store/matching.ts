@@ -19,8 +19,8 @@ import {
   type Verb,
 } from "../../../kernel/store/sql.ts";
 import { read, write } from "../../../kernel/store/verb.ts";
-import { countEnded, type EndedRun } from "../../runs/store/end-runs.ts";
 import { lockTenants, type TenantHead } from "../../../tenants/lock-tenants.ts";
+import { countEnded, type EndedRun } from "../../runs/store/end-runs.ts";
 import { updateEventStatus } from "../../runs/store/run-events.ts";
 import type {
   ClaimedMatching,

@@ -1,14 +1,42 @@
 /** Reads of runs, steps and verdicts, and the retention of runs. */
 
 import { decodeReasons } from "@signalbox/rules/match/match-trigger.ts";
-import { type Dialect, first, inLists, query, type Value, type Verb } from "../../../kernel/store/sql.ts";
-import { read, write, type Page } from "../../../kernel/store/verb.ts";
+import {
+  type Dialect,
+  first,
+  inLists,
+  query,
+  type Value,
+  type Verb,
+} from "../../../kernel/store/sql.ts";
+import { type Page, read, write } from "../../../kernel/store/verb.ts";
 import type { StoredVerdict } from "../../matching/model.ts";
 import type { TriggerPage } from "../../model.ts";
 import { partOf } from "../../store/triggers.ts";
-import { RUN_STATUSES, type Run, type RunCount, type RunQuery, type RunStatus, type RunSummary, type StepPage, type StepQuery, type ValueKey } from "../model.ts";
+import {
+  RUN_STATUSES,
+  type Run,
+  type RunCount,
+  type RunQuery,
+  type RunStatus,
+  type RunSummary,
+  type StepPage,
+  type StepQuery,
+  type ValueKey,
+} from "../model.ts";
 import { type CountedRun, discountRuns } from "./end-runs.ts";
-import { RUN_FIELDS, RUN_PREVIEW_FIELDS, type RunPreviewRow, type RunRow, STEP_PREVIEW_BYTES, STEP_PREVIEW_FIELDS, type StepPreviewRow, toRun, toRunPreview, toStepPreview } from "./run-rows.ts";
+import {
+  RUN_FIELDS,
+  RUN_PREVIEW_FIELDS,
+  type RunPreviewRow,
+  type RunRow,
+  STEP_PREVIEW_BYTES,
+  STEP_PREVIEW_FIELDS,
+  type StepPreviewRow,
+  toRun,
+  toRunPreview,
+  toStepPreview,
+} from "./run-rows.ts";
 
 export const getRun = read("tenant", function* (tenant: string, id: string): Verb<Run | undefined> {
   const row = yield* first<RunRow>(
