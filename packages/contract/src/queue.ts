@@ -6,9 +6,9 @@ import { route } from "./route.ts";
 /** The maximum number of runs of a flow that are counted. */
 export const MAX_QUEUED = 1_000;
 /** The maximum number of listed flows with queued runs, and with held runs. */
-const MAX_QUEUE_FLOWS = 100;
-/** The maximum number of listed groups of waiting runs. */
-const MAX_RUN_WAITS = 50;
+export const MAX_QUEUE_FLOWS = 100;
+/** The maximum number of listed groups of waiting runs. Workers report one more, to show that there are more. */
+export const MAX_RUN_WAITS = 50;
 
 const count = z.int().min(0);
 

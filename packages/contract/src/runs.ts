@@ -6,6 +6,13 @@ import { z } from "zod";
 import { cursorFor, limitQuery, pageOf, time } from "./paging.ts";
 import { route } from "./route.ts";
 
+/**
+ * A lane is the set of runs that share one concurrency limit.
+ *
+ * `queued`: a worker can claim the run from `due_at` on. `held`: the run waits because its lane has
+ * reached its limit. `running`: a worker has a lease on the run. `waiting`: the run is suspended
+ * until `due_at`. The other statuses are final, unless the run is retried.
+ */
 export const RUN_STATUSES = [
   "queued",
   "held",
@@ -18,7 +25,7 @@ export const RUN_STATUSES = [
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
 /** What created a run: a tool call, an event, a schedule, the HTTP API, another flow or a replay. */
-const RUN_CAUSES = ["tool", "event", "schedule", "api", "flow", "replay"] as const;
+export const RUN_CAUSES = ["tool", "event", "schedule", "api", "flow", "replay"] as const;
 
 const runError = z.object({
   code: z.string(),

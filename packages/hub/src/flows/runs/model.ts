@@ -1,26 +1,12 @@
 /** Runs and their steps. The store is the queue: every stored run is executed until it ends. */
+import type { RUN_CAUSES, RunStatus } from "@signalbox/contract/runs.ts";
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { LargeJson, MaybeLarge, MixedJson } from "@signalbox/rules/large-json.ts";
 import type { FlowGraph } from "../model.ts";
 
-/**
- * A lane is the set of runs that share one concurrency limit.
- *
- * `queued`: a worker can claim the run from `due_at` on. `held`: the run waits because its lane has
- * reached its limit. `running`: a worker has a lease on the run. `waiting`: the run is suspended
- * until `due_at`. The other statuses are final, unless `retryRun` queues the run again.
- */
-export const RUN_STATUSES = [
-  "queued",
-  "held",
-  "running",
-  "waiting",
-  "succeeded",
-  "failed",
-  "cancelled",
-] as const;
-export type RunStatus = (typeof RUN_STATUSES)[number];
+export { MAX_QUEUE_FLOWS, MAX_RUN_WAITS } from "@signalbox/contract/queue.ts";
+export { RUN_CAUSES, RUN_STATUSES, type RunStatus } from "@signalbox/contract/runs.ts";
 
 export type EndStatus = "succeeded" | "failed" | "cancelled";
 
@@ -30,8 +16,6 @@ export const TERMINAL_STATUSES: readonly RunStatus[] = [
   "cancelled",
 ] satisfies EndStatus[];
 
-/** What created a run: a tool call, an event, a schedule, the HTTP API, another flow or a replay. */
-export const RUN_CAUSES = ["tool", "event", "schedule", "api", "flow", "replay"] as const;
 export type Cause = (typeof RUN_CAUSES)[number];
 
 export interface RunError {
@@ -317,11 +301,6 @@ export interface RunWait {
   /** The first of the runs. */
   run_ids: string[];
 }
-
-/** The most flows whose queued runs are counted, and the most whose held runs are. */
-export const MAX_QUEUE_FLOWS = 100;
-/** The most groups that `readQueue` returns. Workers report one more, to show that there are more. */
-export const MAX_RUN_WAITS = 50;
 
 /** What waits in one tenant, the largest group first. */
 export interface QueueReport {

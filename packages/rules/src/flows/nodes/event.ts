@@ -49,7 +49,7 @@ export const eventConfig = z.strictObject({
     ),
 });
 
-/** The fields of `{{ trigger }}` in a run that an event started; see the hub's runs/event-input.ts. */
+/** The fields of `{{ trigger }}` in a run that an event started; see the hub's flows/matching/event-input.ts. */
 export const EVENT_FIELDS = [
   "id",
   "source",
