@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { sha256Hex } from "../../kernel/lib/hmac.ts";
 import { StoreFailed } from "../../kernel/store/availability.ts";
+import { createListeners } from "../../kernel/store/engine.ts";
 import type { Notice } from "../../kernel/store/sql.ts";
 import type { FoundCallbackToken } from "../model.ts";
 import { CALLBACK_TOKEN_PREFIX, createCallbackTokenCache } from "./callback-token-cache.ts";
@@ -17,7 +18,7 @@ const storedToken: FoundCallbackToken = {
 
 async function setUp() {
   const rows = new Map([[await sha256Hex(TOKEN), storedToken]]);
-  let notify: (notice: Notice) => void = () => {};
+  const listeners = createListeners();
   const state = {
     rows,
     queries: 0,
@@ -25,14 +26,15 @@ async function setUp() {
     isSubscribed: true,
     /** Called before a query returns. */
     beforeReturn: async () => {},
-    notify: (notice: Notice) => notify(notice),
+    notify: (notice: Notice) => listeners.notify([notice]),
   };
   const tokens = createCallbackTokenCache({
     store: {
-      subscribe(listener) {
-        notify = listener;
+      subscribe(...args) {
+        const unsubscribe = listeners.subscribe(...args);
         return () => {
           state.isSubscribed = false;
+          unsubscribe();
         };
       },
       async findCallbackToken(hash) {
