@@ -24,7 +24,7 @@ export class HubError extends Error {
  * error, so no message of the bridge may contain it.
  */
 export const rejectedToken = (url: string): string =>
-  `The hub at ${url} rejects the token (401). Set SIGNALBOX_TOKEN to a token of this hub. \`npx signalbox token create NAME\` creates one.`;
+  `The hub at ${url} rejects the token (401). Set SIGNALBOX_TOKEN to a token of this hub. \`npx signalbox token create NAME\`, on the machine of the hub, creates one.`;
 
 /** The message of `fetch` is always "fetch failed"; the reason is in its cause. */
 export function causeOf(error: unknown): string {

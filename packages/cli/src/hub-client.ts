@@ -8,6 +8,7 @@ import { type Client, createClient } from "@signalbox/contract/client.ts";
 import type { Problem } from "@signalbox/contract/problem.ts";
 import { CommandFailed } from "./command.ts";
 import { type HubFile, readHubFile, tryReadHubFile } from "./hub-file.ts";
+import { canServe } from "./program.ts";
 import { serveFlags } from "./same-hub-flags.ts";
 import { type ClientSettings, localUrl } from "./settings.ts";
 
@@ -187,10 +188,15 @@ export function noResponse(
   { url, from, serveFlags = "" }: HubLocation,
   error: unknown,
 ): HubRequestFailed {
+  const address = "give the hub's address with --url or SIGNALBOX_URL.";
+  // Without the hub, `npx signalbox` would download an unrelated package, which would get the token.
+  const serve = canServe ? ` with \`npx signalbox serve${serveFlags}\`` : "";
   const fix = {
     settings: "Check the address (--url, SIGNALBOX_URL), and that the hub is running.",
-    file: `Start the hub with \`npx signalbox serve${serveFlags}\`.`,
-    default: `Start a hub with \`npx signalbox serve${serveFlags}\`, run the command in its folder, or give its address with --url or SIGNALBOX_URL.`,
+    file: `Start the hub${serve}${canServe ? "." : `, or ${address}`}`,
+    default: canServe
+      ? `Start a hub${serve}, run the command in its folder, or ${address}`
+      : `G${address.slice(1)}`,
   }[from];
   return new HubRequestFailed(`No response from ${url} (${causeOf(error)}). ${fix}`);
 }

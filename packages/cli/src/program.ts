@@ -26,11 +26,15 @@ function realPath(file: string): string {
   }
 }
 
+/** The program without the hub. */
 const CLI = "signalbox-cli";
 
 const nameOf = (file: string): string => (basename(file) === `${CLI}.js` ? CLI : "signalbox");
 
 const script = process.argv[1] ?? "";
+
+/** Whether this program can start a hub. */
+export const canServe = nameOf(realPath(script)) !== CLI;
 
 export const program = programOf(script, process.env.PATH ?? "");
 
@@ -38,10 +42,9 @@ export const program = programOf(script, process.env.PATH ?? "");
  * Matches how texts call this program. Those of the hub name commands that may exist only on its machine, so
  * the program without the hub leaves them.
  */
-const CALL =
-  nameOf(realPath(script)) === CLI
-    ? /npx (?:@signalbox\/cli|signalbox-cli)/g
-    : /npx (?:@signalbox\/cli|signalbox)/g;
+const CALL = canServe
+  ? /npx (?:@signalbox\/cli|signalbox)/g
+  : /npx (?:@signalbox\/cli|signalbox-cli)/g;
 
 /** Replaces the calls of this program in a text with the call that works on this machine. */
 export const withProgram = (text: string): string => text.replaceAll(CALL, () => program);

@@ -163,7 +163,9 @@ function chooseSend(
     return sendThroughHub(source, sender, createHubClient(location, { tenant }));
   if (!sender)
     throw new UsageError(
-      `Only the hub's own program can act as a sender. Unset ${SECRET_VARIABLE}, and give the hub's address: the hub then signs the sample.`,
+      isEndpoint
+        ? "Only the hub's own program can act as a sender. Give the hub's address without /webhooks/…: the hub then signs the sample."
+        : `Only the hub's own program can act as a sender. Unset ${SECRET_VARIABLE}: the hub then signs the sample.`,
     );
   const endpoint = isEndpoint
     ? location

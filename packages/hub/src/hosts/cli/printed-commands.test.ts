@@ -8,20 +8,21 @@ import { readSettings } from "../../settings.ts";
 const root = join(import.meta.dirname, "../../../../..");
 const pages = [
   "README.md",
+  "packages/cli/README.md",
   ...readdirSync(join(root, "docs"))
     .filter((name) => name.endsWith(".md"))
     .map((name) => join("docs", name)),
 ];
 
-// The package is not on npm: outside of a checkout, npx would run an unrelated package.
-it("documents that commands for a hub on another machine need a checkout", () => {
+// The packages are not on npm: where they are not installed, npx would run an unrelated package.
+it("documents that commands for a hub on another machine come from a checkout", () => {
   const pagesWithRemoteHubs = pages.filter((page) =>
     /SIGNALBOX_URL=\S+[^`]*npx (signalbox|@signalbox\/cli)/.test(
       readFileSync(join(root, page), "utf8"),
     ),
   );
   expect(pagesWithRemoteHubs).toEqual(
-    expect.arrayContaining(["docs/exec.md", "docs/operating.md"]),
+    expect.arrayContaining(["packages/cli/README.md", "docs/exec.md", "docs/operating.md"]),
   );
   for (const page of pagesWithRemoteHubs)
     expect(readFileSync(join(root, page), "utf8"), page).toMatch(/checkout.*not on npm/s);
