@@ -4,10 +4,10 @@ import { MAX_ID, MAX_TIMESTAMP, MAX_TYPE } from "@signalbox/contract/event-limit
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { toEvent } from "../events/callback/callback-event.ts";
 import type { AppendRequest, AppendResult, NewEvent } from "../events/model.ts";
-import { textProblem } from "../kernel/http/check-request.ts";
 import { isTooDeep, MAX_DEPTH } from "../kernel/http/decode.ts";
 import { utf8 } from "../kernel/lib/bytes.ts";
 import { sha256Hex } from "../kernel/lib/hmac.ts";
+import { textProblem } from "../kernel/lib/text-problem.ts";
 import type { Connections } from "./connections.ts";
 import type { Connection, Offers, TriggerSubscription } from "./model.ts";
 

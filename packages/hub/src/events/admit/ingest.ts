@@ -9,13 +9,11 @@
  * an address exceeds that limit, the hub still accepts its signed requests, because senders can share an
  * address.
  */
+
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import {
-  checkContentEncoding,
-  createHeaderReader,
-  evidenceOfRemoteOrigin,
-} from "../../kernel/http/check-request.ts";
+import { checkContentEncoding, evidenceOfRemoteOrigin } from "../../kernel/http/check-request.ts";
 import { mediaType } from "../../kernel/http/decode.ts";
+import { createHeaderReader } from "../../kernel/http/header-reader.ts";
 import {
   type IngestOutcome,
   isRejection,
@@ -25,13 +23,8 @@ import {
 import { type RateLimit, UNLIMITED } from "../../kernel/http/rate-limit.ts";
 import type { RunJob } from "../../kernel/jobs/job.ts";
 import type { AppendRequest, NewEvent } from "../model.ts";
-import {
-  canBeSigned,
-  checkSignature,
-  checkSignatureHeaders,
-  type Endpoint,
-  type Endpoints,
-} from "./endpoints.ts";
+import { canBeSigned, checkSignature, checkSignatureHeaders } from "./check-signature.ts";
+import type { Endpoint, Endpoints } from "./endpoints.ts";
 import { readLargeWebhook, readWebhook } from "./read-webhook.ts";
 import type { IncomingRequest } from "./receive-request.ts";
 import { type NoTenant, type SourceDefinition, secretVariable, type Tenancy } from "./source.ts";

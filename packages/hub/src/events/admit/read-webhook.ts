@@ -2,15 +2,17 @@
  * Reads the events of a webhook whose signature is valid. Large bodies are read by a job, so that they do
  * not block the event loop; the result is the same.
  */
+
 import { MAX_ID, MAX_TYPE } from "@signalbox/contract/event-limits.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { createHeaderReader, textProblem } from "../../kernel/http/check-request.ts";
+import { createHeaderReader } from "../../kernel/http/header-reader.ts";
 import { type IngestOutcome, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import { defineJob, type RunJob, type ValueJob } from "../../kernel/jobs/job.ts";
+import { textProblem } from "../../kernel/lib/text-problem.ts";
 import type { Summary } from "../model.ts";
 import { sources } from "../sources/index.ts";
 import { sanitizeSummary } from "../sources/summary.ts";
-import { checkSentAt } from "./endpoints.ts";
+import { checkSentAt } from "./check-signature.ts";
 import type { DecodedEvent, Installation, SourceDefinition, VerifiedRequest } from "./source.ts";
 
 type ReadEvent = Pick<DecodedEvent, "type" | "externalId" | "part" | "headers"> & {

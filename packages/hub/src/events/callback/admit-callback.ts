@@ -8,15 +8,13 @@
 
 import { MAX_ID } from "@signalbox/contract/event-limits.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-import {
-  checkContentEncoding,
-  repeatedHeader,
-  textProblem,
-} from "../../kernel/http/check-request.ts";
+import { checkContentEncoding } from "../../kernel/http/check-request.ts";
+import { repeatedHeader } from "../../kernel/http/header-reader.ts";
 import { isRejection, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import type { RateLimit } from "../../kernel/http/rate-limit.ts";
 import { bearerToken, TOKEN_TOO_LONG } from "../../kernel/http/request-token.ts";
 import type { RunJob } from "../../kernel/jobs/job.ts";
+import { textProblem } from "../../kernel/lib/text-problem.ts";
 import { type AcceptedRequest, tooManyRequests } from "../admit/ingest.ts";
 import type { CallbackRequest } from "../admit/receive-request.ts";
 import { parseCallback, readLargeCallback, toEvent } from "./callback-event.ts";

@@ -5,12 +5,12 @@
 
 import { MAX_ID, MAX_TIMESTAMP, MAX_TYPE } from "@signalbox/contract/event-limits.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { textProblem } from "../../kernel/http/check-request.ts";
 import { asObject, decodeJson, decodeText } from "../../kernel/http/decode.ts";
 import { isRejection, type Rejection, rejection } from "../../kernel/http/ingest-outcome.ts";
 import { defineJob, type RunJob } from "../../kernel/jobs/job.ts";
 import { utf8 } from "../../kernel/lib/bytes.ts";
 import { memberRange, toByteRanges } from "../../kernel/lib/json-text.ts";
+import { textProblem } from "../../kernel/lib/text-problem.ts";
 import { readInJob } from "../admit/read-webhook.ts";
 import type { FoundCallbackToken, NewEvent, Summary } from "../model.ts";
 import { pickText, sanitizeSummary, summarizePlain } from "../sources/summary.ts";

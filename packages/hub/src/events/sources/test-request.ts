@@ -2,7 +2,7 @@
 
 import { decodeObject, mediaType } from "../../kernel/http/decode.ts";
 import { type IngestOutcome, isRejection } from "../../kernel/http/ingest-outcome.ts";
-import { checkSentAt } from "../admit/endpoints.ts";
+import { checkSentAt } from "../admit/check-signature.ts";
 import type { SignatureStatus, SigningKey } from "../admit/signatures.ts";
 import type { DecodedEvent, SourceDefinition } from "../admit/source.ts";
 

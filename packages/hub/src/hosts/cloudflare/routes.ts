@@ -8,7 +8,8 @@
  * values, never promises: in a Worker, a request cannot await a promise of another request.
  */
 
-import { checkSignature, createEndpoints } from "../../events/admit/endpoints.ts";
+import { checkSignature } from "../../events/admit/check-signature.ts";
+import { createEndpoints } from "../../events/admit/endpoints.ts";
 import { readWebhook } from "../../events/admit/read-webhook.ts";
 import {
   isIngestPath,
@@ -18,9 +19,9 @@ import {
 } from "../../events/admit/receive-request.ts";
 import { sources } from "../../events/sources/index.ts";
 import { EVERY_TENANT } from "../../kernel/access/scopes.ts";
-import { createHeaderReader } from "../../kernel/http/check-request.ts";
 import { createSessionCookie } from "../../kernel/http/cookie.ts";
 import { mediaType } from "../../kernel/http/decode.ts";
+import { createHeaderReader } from "../../kernel/http/header-reader.ts";
 import { isRejection, toAnswer } from "../../kernel/http/ingest-outcome.ts";
 import { bearerToken, separateQueryToken } from "../../kernel/http/request-token.ts";
 import { BoundedMap } from "../../kernel/lib/bounded-map.ts";

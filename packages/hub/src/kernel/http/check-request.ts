@@ -1,7 +1,4 @@
-/**
- * Checks the headers of a request: where it comes from, how its body is encoded, and whether one is repeated; and
- * texts that are stored as columns of an event.
- */
+/** Checks the headers of a request: where it comes from, and how its body is encoded. */
 import { isLoopback } from "./addresses.ts";
 import { type Rejection, rejection } from "./ingest-outcome.ts";
 
@@ -48,35 +45,3 @@ export function evidenceOfRemoteOrigin({
 
 const isLoopbackHost = (host: string): boolean =>
   isLoopback(/^(\[[^\]]*\]|[^:@]*)(?::\d+)?$/.exec(host.toLowerCase())?.[1] ?? "");
-
-/**
- * Reads headers by name. If a header has several values, `header` returns the first one, and from then on
- * `rejectRepeated` returns a rejection that names the header.
- */
-export function createHeaderReader(valuesOf: (name: string) => readonly string[]) {
-  let repeatedName: string | undefined;
-  return {
-    header(name: string): string | undefined {
-      const values = valuesOf(name);
-      if (values.length > 1) repeatedName ??= name;
-      return values[0];
-    },
-    rejectRepeated: (): Rejection | undefined =>
-      repeatedName === undefined ? undefined : repeatedHeader(repeatedName),
-  };
-}
-
-export const repeatedHeader = (name: string): Rejection =>
-  rejection("duplicate_header", `The header ${name} occurs more than once.`);
-
-/** Returns why the text is invalid, as the predicate of a sentence; undefined if it is valid. */
-export function textProblem(text: string, max: number): string | undefined {
-  if (text.length > max) return `is longer than ${max} characters`;
-  if (CONTROL.test(text)) return "contains control characters";
-  return text.isWellFormed()
-    ? undefined
-    : "contains an unpaired surrogate, which is not valid Unicode";
-}
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it detects control characters
-const CONTROL = /[\u0000-\u001f\u007f]/;
