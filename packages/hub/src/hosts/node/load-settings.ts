@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { readConfigFile } from "@signalbox/cli/src/index.ts";
+import { readConfigFile } from "@signalbox/cli/src/settings.ts";
 import { nameForOperator } from "../../github-settings.ts";
 import { SettingsError } from "../../kernel/settings.ts";
 import { readSettings, type Settings } from "../../settings.ts";

@@ -1,6 +1,6 @@
 import { existsSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { tryReadHubFile } from "@signalbox/cli/src/index.ts";
+import { tryReadHubFile } from "@signalbox/cli/src/hub-file.ts";
 import { messageOf } from "../../kernel/backends/postgres-errors.ts";
 import { SettingsError } from "../../kernel/settings.ts";
 import {

@@ -2,7 +2,8 @@
 
 import type { IncomingMessage } from "node:http";
 import { getRequestListener } from "@hono/node-server";
-import { type HubFile, localUrl, removeHubFile, writeHubFile } from "@signalbox/cli/src/index.ts";
+import { type HubFile, removeHubFile, writeHubFile } from "@signalbox/cli/src/hub-file.ts";
+import { localUrl } from "@signalbox/cli/src/settings.ts";
 import { effectiveSettings } from "../../effective-settings.ts";
 import { isIngestPath } from "../../events/admit/receive-request.ts";
 import { isLivePath, isSocketPath } from "../../events/live/live-streams.ts";
