@@ -92,8 +92,8 @@ interface NamedTools {
 }
 
 /**
- * Assigns a tool name to each trigger of a draft that is a tool. The name is derived from the node's name and changes with it. If the author has set the tool name,
- * it is kept instead, or rejected if the app already has it. `before` are the nodes before the edit.
+ * Assigns a tool name to each trigger of a draft that is a tool. The name is derived from the node's name and
+ * changes with it. If the author has set the tool name, it is kept instead, or rejected if the app already has it. `before` are the nodes before the edit.
  * `callable` maps the names that agents can call to node ids: while such a node exists, no other node
  * gets its name.
  */

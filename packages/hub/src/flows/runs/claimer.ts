@@ -1,10 +1,10 @@
 /**
  * Claims due runs while this process has capacity for them: below the limit of runs, with free slots, and
- * with memory. A flow whose share of the slots or of the memory is used up is left out.
+ * with memory. A flow whose share of the slots or of the memory is used up is left out. Also has that limit
+ * and that memory.
  */
 import { type ClaimLoop, createClaimLoop } from "../../kernel/lib/claim-loop.ts";
-import type { GroupPath } from "../../kernel/lib/shares.ts";
-import { createShares, type Shares } from "../../kernel/lib/shares.ts";
+import { createShares, type GroupPath, type Shares } from "../../kernel/lib/shares.ts";
 import { type Instant, instant, type Timers } from "../../kernel/lib/timers.ts";
 import type { Store } from "../../store.ts";
 import type { WorkSlots } from "./activity.ts";

@@ -1,8 +1,8 @@
 /**
  * Migrates the flows of a legacy system. Each of its flows was one tool; in its later version, each
  * trigger was one tool. Before our tables were created, every legacy table with the same name was renamed to
- * `older_…` (kernel/store/legacy-tables.ts). the rows of `older_flows` are migrated in one transaction, which renames that table
- * to `migrated_flows`. No row is deleted.
+ * `older_…` (kernel/store/legacy-tables.ts). The rows of `older_flows` are migrated in one transaction, which
+ * renames that table to `migrated_flows`. No row is deleted.
  */
 
 import { normalizeColumnName } from "@signalbox/rules/normalize-column-name.ts";
