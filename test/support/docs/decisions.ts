@@ -525,6 +525,7 @@ export const decisions: Record<string, Record<string, Decision>> = {
     "npm run build": notRun("test/stories/examples.test.ts runs every example"),
   },
   "packages/cli/README.md": {
+    "npm install ./signalbox-cli-*.tgz": notRun("another test installs the package"),
     "export SIGNALBOX_URL=https://hub.example.com SIGNALBOX_TOKEN=sbx_…": runsTriage,
   },
   "packages/hub/README.md": {
